@@ -1,0 +1,265 @@
+"""The one module of the board that integrations may import: what a handler gets, and what it answers.
+
+A handler does the `work` of a task (asks Dify, makes a thumbnail) or its `act` (calls a webhook). It never writes
+a task row and never opens a connection of its own: it reads a `Job`, talks through `job.http`, announces every
+call that matters outside with `job.send()`, and returns an `Outcome`. Settling is the board's business.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from typing import Any, Literal, Protocol, TypeAlias
+
+Json: TypeAlias = Any  # what json.loads gives: dict, list, str, int, float, bool, None
+JsonObject: TypeAlias = dict[str, Any]
+
+AskReason = Literal["partial_result", "empty_output", "invalid_output"]
+
+
+class ErrorClass(StrEnum):
+    """How a failure is treated: see docs/retries.md."""
+
+    TRANSIENT = "transient"  # the same request may succeed later: retried with backoff
+    QUOTA = "quota"  # a rate or quota limit: retried, waits longer, Retry-After honoured
+    PERMANENT = "permanent"  # nothing changes by trying again: failed at once, or asks a person
+    UNKNOWN = "unknown"  # it cannot be told: few retries, then failed or a person
+
+
+class Cause(StrEnum):
+    """Why it failed, in the fixed classes that reports count."""
+
+    TIMEOUT = "timeout"
+    NETWORK = "network"
+    UPSTREAM_4XX = "upstream_4xx"
+    UPSTREAM_5XX = "upstream_5xx"
+    AUTH = "auth"
+    RATE_LIMIT = "rate_limit"
+    BAD_OUTPUT = "bad_output"
+    PRECONDITION = "precondition"
+    CRASH = "crash"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Success:
+    """The work is done. `ask` sends it to a person whatever the type's review rules say.
+
+    result: any JSON value, shown and handed on. judgement: summary, advice, verdict, confidence (0 to 1), reasons,
+    risks; left out, the type's `judgement` paths are read from the result. raw_text: what the model wrote, kept with
+    the attempt. tokens: total tokens; cost: a decimal text with its currency, such as "0.0021 USD".
+    """
+
+    result: Json = None
+    judgement: JsonObject | None = None
+    raw_text: str | None = None
+    tokens: int | None = None
+    cost: str | None = None
+    ask: AskReason | None = None
+    ask_message: str | None = None
+    reference: str | None = None  # the outside system's own id of what was done
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """The attempt failed. `message` is one plain sentence for a person, without secrets, at most ~500 characters.
+
+    http_status and code are what the outside system said; the type's `retry.rules` may match on them. retry_after:
+    seconds the outside system asked to wait. open_operation: True where the announced call may still be going on, so
+    that the next attempt must ask (`reconcile`) before it sends anything again.
+    """
+
+    error_class: ErrorClass
+    cause: Cause
+    message: str
+    code: str | None = None
+    http_status: int | None = None
+    retry_after: float | None = None
+    rule: str | None = None  # the name of the rule that classed the error
+    raw_text: str | None = None
+    open_operation: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class UnknownOutcome:
+    """Something was sent and nobody can tell whether it happened. Never folded into a failure."""
+
+    message: str
+    raw_text: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class NotStarted:
+    """Only from `reconcile`: the target has proven that the earlier call never took effect."""
+
+    message: str = ""
+
+
+Outcome: TypeAlias = Success | Failure | UnknownOutcome
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectionView:
+    """A connection with its secrets opened, for this attempt only. Never log it; `repr` hides the secrets."""
+
+    name: str
+    kind: str
+    url: str
+    options: Mapping[str, Any] = field(default_factory=dict)  # every other key of the connection's YAML
+    secrets: Mapping[str, str] = field(default_factory=dict, repr=False)  # key, secret, …
+
+
+@dataclass(frozen=True, slots=True)
+class SentOperation:
+    """What an earlier attempt of this task announced and did not close."""
+
+    key: str
+    kind: str
+    target: str
+    user: str  # the earlier attempt's `job.user`
+    reference: str | None  # None: the answer was lost before an id was seen
+    sent_at: datetime
+
+
+class HttpError(Exception):
+    """Base of what `Http` raises. The message is one plain sentence without secrets."""
+
+
+class NotSent(HttpError):
+    """The connection was never made: nothing left the house."""
+
+
+class Lost(HttpError):
+    """Sent, but the answer was lost (time-out, reset, cut short): the outcome is unknown."""
+
+
+class Refused(HttpError):
+    """The guarded door refused the address or the size; nothing left the house."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """One whole HTTP answer. Header names are lower-case. body is at most the door's size limit."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+    @property
+    def text(self) -> str:
+        return self.body.decode("utf-8", errors="replace")
+
+
+class StreamedAnswer(Protocol):
+    status: int
+    headers: Mapping[str, str]
+
+    def chunks(self) -> AsyncIterator[bytes]:
+        """The body as it arrives. Raises Lost when it is cut or silent for longer than the read time-out."""
+
+    async def read(self) -> bytes:
+        """The rest of the body, up to the door's limit."""
+
+
+class Http(Protocol):
+    """The only way out. Redirects are not followed, proxies of the environment are ignored."""
+
+    async def request(
+        self,
+        method: str,
+        url: str,
+        *,
+        headers: Mapping[str, str] | None = None,
+        content: bytes | None = None,
+        timeout: float = 30.0,
+    ) -> Answer:
+        """One call, at most `timeout` seconds in all. Raises NotSent, Lost, Refused."""
+
+    def stream(
+        self,
+        method: str,
+        url: str,
+        *,
+        headers: Mapping[str, str] | None = None,
+        content: bytes | None = None,
+        read_timeout: float = 60.0,
+    ) -> AbstractAsyncContextManager[StreamedAnswer]:
+        """A call whose body is read as it arrives; `read_timeout` is the longest silence in seconds."""
+
+
+class Job(Protocol):
+    """One attempt at one task, as its handler sees it."""
+
+    task_id: str
+    type: str
+    phase: Literal["work", "act"]
+    priority: str
+    round: int  # 1, and one more after each "revise"
+    attempt: int  # the lease token: grows with every claim of this task
+    user: str  # "board:<internal id>:<lease token>": unique to this attempt, at most 255 ASCII characters
+    inputs: JsonObject  # the type's `handler.inputs`, templates filled in; without them the payload
+    payload: JsonObject
+    options: Mapping[str, Any]  # further keys of the type's handler or action, such as `size`
+    connection: ConnectionView | None
+    output_schema: JsonObject | None  # JSON Schema (2020-12) of the result
+    timeout: float  # seconds for the whole attempt
+    http: Http
+
+    async def send(self, *, kind: str, target: str, request: bytes, key: str | None = None) -> None:
+        """Announce an outside call: an operation row is reserved, marked sent and committed before this returns.
+
+        kind: such as "dify.run". target: who is called, in words that a person understands. request: the body, for
+        its hash. key: left out, it is made from action, connection, task and round. Raises Stopped when this attempt
+        no longer holds its lease, and OperationConflict when the key is taken by other content.
+        """
+
+    async def reference(self, external_reference: str) -> None:
+        """Store the outside system's own id as soon as it is known (Dify: workflow_run_id)."""
+
+    async def progress(self, percent: float | None = None, message: str | None = None) -> None:
+        """Tell whoever watches how far it is (0 to 100)."""
+
+    async def text(self, piece: str) -> None:
+        """Pass on a piece of the model's text to whoever watches."""
+
+
+class Stopped(Exception):
+    """This attempt has lost its lease or its task was cancelled: stop quietly, nothing of it counts any more."""
+
+
+class OperationConflict(Exception):
+    """The operation key is already used for other content or by another task."""
+
+
+class Handler(Protocol):
+    """One way to do work. Registered through the entry-point group `board.handlers`: a function returning a list."""
+
+    name: str  # what `handler.use` or `action.use` names, such as "dify.workflow"
+    connection_kind: str | None  # "dify": the type must name a connection of that kind
+    side_effects: bool  # the default of `handler.side_effects`
+
+    def check(self, handler: Mapping[str, Any]) -> Sequence[tuple[str, str]]:
+        """Problems of a type's handler block as (path, plain sentence); empty when it is good."""
+
+    async def run(self, job: Job) -> Outcome:
+        """Do the work. May be cancelled at any await. An exception counts as a transient failure."""
+
+    async def reconcile(self, job: Job, operation: SentOperation) -> Outcome | NotStarted:
+        """Ask the outside system what became of an earlier attempt's call, before anything is started again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Demo:
+    """What `board up --demo` loads. Registered through the entry-point group `board.demo`.
+
+    app: an ASGI application (the stand-in), mounted under `mount`. catalogue: YAML texts with types and connections;
+    the text `{{ base }}` in them is replaced by the mount's full address. tasks: bodies of POST /tasks.
+    """
+
+    mount: str
+    app: Any
+    catalogue: Sequence[str]
+    tasks: Sequence[JsonObject]
