@@ -1,0 +1,63 @@
+"""People, their sessions, and keys for programs. Secrets are kept as hashes only."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from sqlalchemy import Column, ForeignKey
+from sqlmodel import Field, SQLModel
+
+from board.db.schema import BigId, id_field, json_field, table_of, time_field
+
+
+class User(SQLModel, table=True):
+    __tablename__ = "users"
+
+    id: int = id_field()
+    email: str = Field(max_length=200, unique=True)
+    role: str = Field(max_length=12)  # owner, operator, reviewer, viewer
+    password_hash: str | None = None  # none until the set-up link was used
+    lang: str | None = Field(default=None, max_length=8)
+    disabled: bool = False
+    created_at: datetime = time_field(nullable=False)
+
+
+class ApiKey(SQLModel, table=True):
+    __tablename__ = "api_keys"
+
+    id: int = id_field()
+    name: str = Field(max_length=120, unique=True)
+    secret_hash: str = Field(max_length=64, unique=True)
+    hint: str = Field(max_length=12)  # the first characters, so that people can tell keys apart
+    scopes: list[str] = json_field(nullable=False)
+    created_at: datetime = time_field(nullable=False)
+    revoked_at: datetime | None = time_field()
+
+
+class WebSession(SQLModel, table=True):
+    __tablename__ = "sessions"
+
+    token_hash: str = Field(primary_key=True, max_length=64)
+    user: int = Field(sa_column=Column(BigId, ForeignKey("users.id", ondelete="CASCADE"), nullable=False, index=True))
+    csrf: str = Field(max_length=64)
+    created_at: datetime = time_field(nullable=False)
+    expires_at: datetime = time_field(nullable=False)
+
+
+class SetupLink(SQLModel, table=True):
+    """A one-time link to set a password: for the first owner, and for users made on the command line."""
+
+    __tablename__ = "setup_links"
+
+    token_hash: str = Field(primary_key=True, max_length=64)
+    user: int | None = Field(
+        default=None, sa_column=Column(BigId, ForeignKey("users.id", ondelete="CASCADE"), nullable=True)
+    )  # none: makes the first owner
+    expires_at: datetime = time_field(nullable=False)
+    used_at: datetime | None = time_field()
+
+
+users = table_of(User)
+api_keys = table_of(ApiKey)
+sessions = table_of(WebSession)
+setup_links = table_of(SetupLink)

@@ -1,0 +1,117 @@
+"""One database, two kinds: SQLite on one machine, PostgreSQL when it grows. Both pass the same tests.
+
+Everything is plain SQLAlchemy Core on synchronous connections; asynchronous code calls it in a thread. `read()` gives a
+consistent view, `write()` one transaction. What must happen only after the commit (wake-ups) goes to `after_commit`.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Connection, Engine, create_engine, event
+from sqlalchemy.engine import URL, make_url
+
+from board.db import clock
+
+# How long a writer of another process is waited for. Several workers on one SQLite file each hold the lock for
+# milliseconds; 30 s is long enough that "database is locked" means a process that hangs.
+SQLITE_BUSY_SECONDS = 30.0
+# Enough for FastAPI's 40 threads and the worker's own; more only queue inside PostgreSQL.
+POOL_SIZE = 20
+POOL_OVERFLOW = 30
+
+
+class Database:
+    """The door to the database. Make one per process; `close()` it at the end."""
+
+    def __init__(self, url: str) -> None:
+        self.url = normal_url(url)
+        self.is_sqlite = self.url.get_backend_name() == "sqlite"
+        # SQLite admits one writer at a time. Waiting in line here is fair and immediate; SQLite's own waiting polls.
+        self._turn = threading.Lock() if self.is_sqlite else None
+        self._reader = _engine(self.url, self.is_sqlite, "BEGIN")
+        self._writer = _engine(self.url, self.is_sqlite, "BEGIN IMMEDIATE") if self.is_sqlite else self._reader
+
+    @contextmanager
+    def read(self) -> Iterator[Connection]:
+        """A connection for reading; nothing that is written through it is kept."""
+        with self._reader.connect() as connection:
+            yield connection
+
+    @contextmanager
+    def write(self) -> Iterator[Connection]:
+        """One transaction: commits at the end, rolls back on any exception, then runs what `after_commit` collected."""
+        followers: list[Callable[[], None]] = []
+        if self._turn is not None:
+            with self._turn, self._writer.begin() as connection:
+                connection.info["after_commit"] = followers
+                yield connection
+        else:
+            with self._writer.begin() as connection:
+                connection.info["after_commit"] = followers
+                yield connection
+        for follower in followers:
+            follower()
+
+    def close(self) -> None:
+        self._reader.dispose()
+        self._writer.dispose()
+
+
+def after_commit(tx: Connection, follower: Callable[[], None]) -> None:
+    """Run `follower` once the transaction of `write()` has been committed; never if it is rolled back."""
+    tx.info["after_commit"].append(follower)
+
+
+def normal_url(text: str) -> URL:
+    """The address with its driver written out: SQLite by the standard library, PostgreSQL by psycopg 3."""
+    url = make_url(text)
+    if url.get_backend_name() in ("postgresql", "postgres"):
+        return url.set(drivername="postgresql+psycopg")
+    return url.set(drivername="sqlite")
+
+
+def _engine(url: URL, is_sqlite: bool, begin: str) -> Engine:
+    if not is_sqlite:
+        # Times are compared in Python with UTC ones; autocommit stays off, each block is one transaction.
+        return create_engine(
+            url,
+            pool_size=POOL_SIZE,
+            max_overflow=POOL_OVERFLOW,
+            pool_pre_ping=True,
+            connect_args={"options": "-c timezone=UTC", "connect_timeout": 10},
+        )
+    if url.database:
+        Path(url.database).parent.mkdir(parents=True, exist_ok=True)
+    engine = create_engine(
+        url,
+        pool_size=POOL_SIZE,
+        max_overflow=POOL_OVERFLOW,
+        connect_args={"timeout": SQLITE_BUSY_SECONDS, "check_same_thread": False, "isolation_level": None},
+    )
+
+    @event.listens_for(engine, "connect")
+    def _connect(connection: Any, _record: Any) -> None:
+        # The driver's own transaction mode runs SELECT outside a transaction, which loses updates: it is switched off
+        # (isolation_level None) and every transaction begins explicitly. NORMAL keeps WAL safe against a killed process.
+        connection.execute("PRAGMA journal_mode=WAL")
+        connection.execute("PRAGMA synchronous=NORMAL")
+        connection.execute("PRAGMA foreign_keys=ON")
+        connection.create_function("board_now", 0, clock.sqlite_now)
+        connection.create_function("board_now", 1, clock.sqlite_now)
+
+    @event.listens_for(engine, "begin")
+    def _begin(connection: Connection) -> None:
+        connection.exec_driver_sql(begin)
+
+    return engine
+
+
+def utc(moment: datetime) -> datetime:
+    """The same moment in UTC. A time without a zone is taken as UTC."""
+    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)

@@ -1,0 +1,62 @@
+"""Column types that mean the same on both databases: moments in UTC, and JSON that keeps every digit."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from typing import Any
+
+from sqlalchemy import DateTime, Dialect, String, Text
+from sqlalchemy.types import TypeDecorator, TypeEngine
+
+_FORMAT = "%Y-%m-%d %H:%M:%S.%f"
+
+
+def sqlite_text(moment: datetime) -> str:
+    """Fixed width, so that text order is time order."""
+    return moment.astimezone(UTC).strftime(_FORMAT)
+
+
+class UtcTime(TypeDecorator[datetime]):
+    """A moment. Goes in with any zone, comes out in UTC with its zone (SQLite alone would lose it)."""
+
+    impl = DateTime
+    cache_ok = True
+
+    def load_dialect_impl(self, dialect: Dialect) -> TypeEngine[Any]:
+        if dialect.name == "sqlite":
+            return dialect.type_descriptor(String(26))
+        return dialect.type_descriptor(DateTime(timezone=True))
+
+    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> Any:
+        if value is None:
+            return None
+        if value.tzinfo is None:
+            raise ValueError("a time without a zone must not reach the database")
+        return sqlite_text(value) if dialect.name == "sqlite" else value.astimezone(UTC)
+
+    def process_result_value(self, value: Any, dialect: Dialect) -> datetime | None:
+        if value is None:
+            return None
+        if isinstance(value, str):
+            return datetime.strptime(value, _FORMAT).replace(tzinfo=UTC)
+        assert isinstance(value, datetime)
+        return value.astimezone(UTC)
+
+
+class JsonText(TypeDecorator[Any]):
+    """JSON kept as text: the same bytes on both databases, long integers digit for digit, SQL NULL for None."""
+
+    impl = Text
+    cache_ok = True
+
+    def process_bind_param(self, value: Any, dialect: Dialect) -> str | None:
+        return None if value is None else dump_json(value)
+
+    def process_result_value(self, value: str | None, dialect: Dialect) -> Any:
+        return None if value is None else json.loads(value)
+
+
+def dump_json(value: Any) -> str:
+    """Compact JSON in stored form. ValueError on NaN and Infinity, which JSON does not have."""
+    return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))

@@ -1,0 +1,66 @@
+"""One row per visit of a task to needs_review."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Column, ForeignKey, Index, text
+from sqlmodel import Field, SQLModel
+
+from board.db.schema import BigId, id_field, json_field, table_of, text_field, time_field
+
+
+class Review(SQLModel, table=True):
+    """A question to a person. `version` and `content_hash` pin what was shown; a decision must name them."""
+
+    __tablename__ = "reviews"
+    __table_args__ = (
+        Index(
+            "ix_reviews_open",
+            "due_at",
+            "id",
+            sqlite_where=text("status = 'open'"),
+            postgresql_where=text("status = 'open'"),
+        ),
+        # One open review a task at most, whatever races.
+        Index(
+            "ux_reviews_one_open",
+            "task",
+            unique=True,
+            sqlite_where=text("status = 'open'"),
+            postgresql_where=text("status = 'open'"),
+        ),
+        Index("ix_reviews_task", "task", "id"),
+        Index("ix_reviews_decided", "decided_at", "id"),
+    )
+
+    id: int = id_field()
+    task: int = Field(sa_column=Column(BigId, ForeignKey("tasks.id", ondelete="CASCADE"), nullable=False))
+    reason: str = Field(max_length=24)
+    message: str | None = text_field()  # why, in one sentence
+    status: str = Field(default="open", max_length=12)  # open, decided, closed (left without a decision)
+    risk: str = Field(default="low", max_length=8)
+    round: int = 1
+    version: int = 1
+    content_hash: str = Field(max_length=64)
+    operation: int | None = Field(
+        default=None, sa_column=Column(BigId, ForeignKey("operations.id", ondelete="SET NULL"))
+    )
+    due_at: datetime | None = time_field()
+    opened_at: datetime = time_field(nullable=False)
+    verdict: str | None = Field(default=None, max_length=16)
+    decided_version: int | None = None
+    decided_at: datetime | None = time_field()
+    decider_kind: str | None = Field(default=None, max_length=16)
+    decider: str | None = Field(default=None, max_length=200)
+    channel: str | None = Field(default=None, max_length=16)
+    instruction: str | None = text_field()
+    decision_reason: str | None = text_field()
+    reason_class: str | None = Field(default=None, max_length=16)
+    idempotency_key: str | None = Field(default=None, max_length=200)
+    undo_until: datetime | None = time_field()
+    data: dict[str, Any] | None = json_field()
+
+
+reviews = table_of(Review)

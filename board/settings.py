@@ -1,0 +1,195 @@
+"""Every setting of the board: one class, read from BOARD_* variables or a `.env` file, checked before anything starts.
+
+A wrong value stops the start with the setting's name, what is wrong with it, and an example (`SettingsError`).
+"""
+
+from __future__ import annotations
+
+import base64
+import ipaddress
+import os
+import re
+from pathlib import Path
+from typing import Annotated, Any, Literal
+from zoneinfo import ZoneInfo
+
+from pydantic import Field, ValidationError, field_validator
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+
+_DURATION = re.compile(r"^\s*(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)\s*$")
+_SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+_SIZE = re.compile(r"^\s*(\d+)\s*(B|KB|MB|GB)?\s*$", re.IGNORECASE)
+_BYTES = {"B": 1, "KB": 1024, "MB": 1024**2, "GB": 1024**3}
+
+EXAMPLES = {
+    "database_url": "sqlite:///./data/board.db or postgresql://user:password@host/board",
+    "redis_url": "redis://127.0.0.1:6379/0",
+    "data_dir": "./data",
+    "public_url": "https://board.example.org",
+    "encryption_key": "32 random bytes as URL-safe base64; `openssl rand -base64 32 | tr '+/' '-_'` makes one",
+    "webhook_secret": "whsec_ followed by base64",
+    "concurrency": "16",
+    "lease": "60s",
+    "max_json": "4MB",
+    "timezone": "Asia/Shanghai",
+    "lang": "en or zh_CN",
+    "allow_private_targets": "n8n.internal:5678, 10.0.0.0/8",
+    "log_format": "text or json",
+    "bootstrap_api_key": "any text of 24 or more characters",
+}
+
+
+class SettingsError(Exception):
+    """A setting is wrong. The text names every wrong setting, one to a line, with an example."""
+
+
+def parse_duration(text: str | float) -> float:
+    """Seconds from a text such as `90s`, `10m`, `1.5h`; units are ms, s, m, h and d. ValueError when it is none."""
+    match = _DURATION.match(str(text))
+    if not match:
+        raise ValueError(f"“{text}” is not a duration; write a number and one of ms, s, m, h, d")
+    return float(match[1]) * _SECONDS[match[2]]
+
+
+def parse_size(text: str | int) -> int:
+    """Bytes from a text such as `4MB` (1 MB = 1024 × 1024 bytes). ValueError when it is none."""
+    match = _SIZE.match(str(text))
+    if not match:
+        raise ValueError(f"“{text}” is not a size; write a number and one of B, KB, MB, GB")
+    return int(match[1]) * _BYTES[(match[2] or "B").upper()]
+
+
+class Settings(BaseSettings):
+    """All settings, ready for use: durations are seconds, sizes are bytes, lists are lists."""
+
+    model_config = SettingsConfigDict(env_prefix="BOARD_", env_file=".env", env_file_encoding="utf-8", extra="ignore")
+
+    database_url: str = "sqlite:///./data/board.db"
+    redis_url: str = ""
+    data_dir: Path = Path("./data")
+    public_url: str = "http://127.0.0.1:8000"
+    encryption_key: str = Field(default="", repr=False)
+    webhook_secret: str = Field(default="", repr=False)
+    concurrency: int = Field(default=16, ge=1, le=1000)
+    lease: float = 60.0
+    max_json: int = 4 * 1024**2
+    timezone: str = "UTC"
+    lang: Literal["en", "zh_CN"] = "en"
+    allow_private_targets: Annotated[list[str], NoDecode] = []
+    log_format: Literal["text", "json"] = "text"
+    bootstrap_api_key: str = Field(default="", repr=False)
+
+    @field_validator("lease", mode="before")
+    @classmethod
+    def _duration(cls, value: Any) -> float:
+        return value if isinstance(value, float) else parse_duration(value)
+
+    @field_validator("lease")
+    @classmethod
+    def _lease_range(cls, value: float) -> float:
+        if not 1.0 <= value <= 3600.0:  # below 1 s a busy machine loses leases it holds; above 1 h a dead worker hides
+            raise ValueError("must be between 1s and 1h")
+        return value
+
+    @field_validator("max_json", mode="before")
+    @classmethod
+    def _size(cls, value: Any) -> int:
+        return value if isinstance(value, int) else parse_size(value)
+
+    @field_validator("database_url")
+    @classmethod
+    def _database(cls, value: str) -> str:
+        if not re.match(r"^(sqlite:///|postgres(ql)?(\+psycopg)?://)", value):
+            raise ValueError("must start with sqlite:/// or postgresql://")
+        return value
+
+    @field_validator("redis_url")
+    @classmethod
+    def _redis(cls, value: str) -> str:
+        if value and not re.match(r"^(rediss?|unix)://", value):
+            raise ValueError("must start with redis://, rediss:// or unix://")
+        return value
+
+    @field_validator("public_url")
+    @classmethod
+    def _public(cls, value: str) -> str:
+        if not re.match(r"^https?://[^/\s]+", value):
+            raise ValueError("must be a full address that starts with http:// or https://")
+        return value.rstrip("/")
+
+    @field_validator("encryption_key")
+    @classmethod
+    def _key(cls, value: str) -> str:
+        for part in filter(None, value.split(",")):
+            try:
+                raw = base64.urlsafe_b64decode(part.strip())
+            except ValueError as error:
+                raise ValueError("is not URL-safe base64") from error
+            if len(raw) != 32:
+                raise ValueError(f"holds {len(raw)} bytes; 32 are needed")
+        return value
+
+    @field_validator("webhook_secret")
+    @classmethod
+    def _secret(cls, value: str) -> str:
+        if value.startswith("whsec_"):
+            try:
+                base64.b64decode(value[6:], validate=True)
+            except ValueError as error:
+                raise ValueError("is not whsec_ followed by base64") from error
+        return value
+
+    @field_validator("timezone")
+    @classmethod
+    def _zone(cls, value: str) -> str:
+        try:
+            ZoneInfo(value)
+        except (KeyError, ValueError, OSError) as error:
+            raise ValueError(f"“{value}” is not a time zone name") from error
+        return value
+
+    @field_validator("allow_private_targets", mode="before")
+    @classmethod
+    def _targets(cls, value: Any) -> list[str]:
+        items = value if isinstance(value, list) else [part.strip() for part in str(value).split(",")]
+        for item in filter(None, items):
+            if "/" in item:
+                ipaddress.ip_network(item, strict=False)
+            elif not re.match(r"^(\[[0-9a-fA-F:.]+\]|[A-Za-z0-9._-]+|[0-9a-fA-F:]+)(:\d+)?$", item):
+                raise ValueError(f"“{item}” is not a host, host:port or network")
+        return [item for item in items if item]
+
+    @field_validator("bootstrap_api_key")
+    @classmethod
+    def _bootstrap(cls, value: str) -> str:
+        if value and len(value) < 24:
+            raise ValueError("is shorter than 24 characters")
+        return value
+
+    @property
+    def is_sqlite(self) -> bool:
+        return self.database_url.startswith("sqlite")
+
+
+def unknown_names() -> list[str]:
+    """BOARD_* variables of the environment that no setting answers to: worth a warning, never fatal."""
+    known = {f"BOARD_{name.upper()}" for name in Settings.model_fields}
+    return sorted(
+        name
+        for name in os.environ
+        if name.startswith("BOARD_") and name not in known and not name.startswith("BOARD_TEST_")
+    )
+
+
+def load(**overrides: Any) -> Settings:
+    """The checked settings. Raises SettingsError with one line for each wrong value."""
+    try:
+        return Settings(**overrides)
+    except ValidationError as error:
+        lines = []
+        for problem in error.errors():
+            name = str(problem["loc"][0])
+            text = problem["msg"].removeprefix("Value error, ")
+            example = EXAMPLES.get(name)
+            lines.append(f"BOARD_{name.upper()}: {text}." + (f" Example: {example}" if example else ""))
+        raise SettingsError("\n".join(lines)) from None

@@ -1,0 +1,170 @@
+"""The task's tables. `tasks` is hot and narrow; what is long lives in `task_data`; `task_events` is only ever added to."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import BigInteger, Column, ForeignKey, Index, Integer, UniqueConstraint, text
+from sqlmodel import Field, SQLModel
+
+from board.db.schema import BigId, id_field, json_field, table_of, text_field, time_field
+
+
+def _task_key(*, primary: bool = False) -> Any:
+    return Field(
+        sa_column=Column(
+            BigId, ForeignKey("tasks.id", ondelete="CASCADE"), primary_key=primary, nullable=False, autoincrement=False
+        )
+    )
+
+
+class Task(SQLModel, table=True):
+    """One piece of work. `status` and `phase` change only through board.tasks.ledger."""
+
+    __tablename__ = "tasks"
+    __table_args__ = (
+        # Ready work, in the order it is claimed. Partial: a million finished tasks cost it nothing.
+        Index(
+            "ix_tasks_ready",
+            "lane",
+            "ready_at",
+            "id",
+            sqlite_where=text("status IN ('pending', 'retrying')"),
+            postgresql_where=text("status IN ('pending', 'retrying')"),
+        ),
+        # Leases that may have run out.
+        Index(
+            "ix_tasks_leases",
+            "lease_until",
+            sqlite_where=text("status = 'running'"),
+            postgresql_where=text("status = 'running'"),
+        ),
+        Index("ix_tasks_type_status", "type", "status", "id"),
+        Index("ix_tasks_status_created", "status", "created_at", "id"),
+        Index("ix_tasks_created", "created_at", "id"),
+        Index("ix_tasks_updated", "updated_at", "id"),
+        {"sqlite_autoincrement": True},  # an id is never given twice: outside systems know attempts by it
+    )
+
+    id: int = id_field()
+    task_id: str = Field(max_length=200, unique=True)
+    type: str = Field(max_length=120)
+    type_version: int
+    status: str = Field(max_length=16)
+    phase: str = Field(default="work", max_length=8)
+    has_action: bool = False  # an `act` is left to do; a pending(act) without it only waits for its grace time
+    priority: int = 2
+    lane: int = 2
+    lane_since: datetime = time_field(nullable=False)
+    ready_at: datetime = time_field(nullable=False)
+    unmet_needs: int = 0
+    lease_owner: str | None = None
+    lease_token: int = Field(default=0, sa_column=Column(BigInteger(), nullable=False))
+    lease_until: datetime | None = time_field()
+    cancel_requested: bool = False
+    retry_count: int = 0
+    retry_base: int = 0  # retries spent before the last requeue: the shown budget starts anew, the total is kept
+    crash_count: int = 0
+    max_retries: int = 2
+    last_error: str | None = text_field()
+    error_class: str | None = Field(default=None, max_length=16)
+    error_cause: str | None = Field(default=None, max_length=32)
+    round: int = 1
+    version: int = 1
+    event_seq: int = 0
+    title: str = text_field(nullable=False, default="")
+    source: str | None = text_field()
+    tags: list[str] = json_field(nullable=False)
+    callback_url: str | None = text_field()
+    requester: str = Field(max_length=200)  # "key:NAME" or "user:EMAIL": who put it in
+    assignee: str | None = Field(default=None, max_length=200)
+    run_after: datetime | None = time_field()
+    due_at: datetime | None = time_field()
+    created_at: datetime = time_field(nullable=False)
+    started_at: datetime | None = time_field()
+    finished_at: datetime | None = time_field()
+    updated_at: datetime = time_field(nullable=False)
+
+
+class TaskData(SQLModel, table=True):
+    """The long part of a task, read one task at a time."""
+
+    __tablename__ = "task_data"
+
+    task: int = _task_key(primary=True)
+    payload: dict[str, Any] = json_field(nullable=False)
+    payload_hash: str = Field(max_length=64)
+    origin: dict[str, Any] | None = json_field()
+    note: str | None = text_field()
+    result: Any = json_field()
+    judgement: dict[str, Any] | None = json_field()
+    instruction: str | None = text_field()  # the reviewer's last "revise", for the next round
+    former_output: Any = json_field()  # the output that it was about
+    decision: dict[str, Any] | None = json_field()  # the last person's decision, for the action and the callback
+
+
+class TaskEvent(SQLModel, table=True):
+    """One thing that happened to a task. `seq` grows by one per task, so a receiver can tell old from new."""
+
+    __tablename__ = "task_events"
+    __table_args__ = (UniqueConstraint("task", "seq"), Index("ix_task_events_at", "at", "id"))
+
+    id: int = id_field()
+    task: int = _task_key()
+    seq: int
+    at: datetime = time_field(nullable=False)
+    kind: str = Field(max_length=40)
+    from_status: str | None = Field(default=None, max_length=16)
+    to_status: str | None = Field(default=None, max_length=16)
+    actor_kind: str = Field(max_length=16)
+    actor_name: str = Field(max_length=200)
+    channel: str = Field(max_length=16)
+    attempt: int | None = Field(default=None, sa_column=Column(BigInteger()))
+    note: str | None = text_field()
+    data: dict[str, Any] | None = json_field()
+
+
+class Attempt(SQLModel, table=True):
+    """One claim of a task and what came of it."""
+
+    __tablename__ = "attempts"
+    __table_args__ = (UniqueConstraint("task", "number"),)
+
+    id: int = id_field()
+    task: int = _task_key()
+    number: int = Field(sa_column=Column(BigInteger(), nullable=False))  # the lease token
+    phase: str = Field(max_length=8)
+    round: int = Field(default=1, sa_column=Column(Integer(), nullable=False))
+    worker: str = Field(max_length=200)
+    type_version: int
+    started_at: datetime = time_field(nullable=False)
+    finished_at: datetime | None = time_field()
+    outcome: str | None = Field(default=None, max_length=20)
+    error_class: str | None = Field(default=None, max_length=16)
+    error_cause: str | None = Field(default=None, max_length=32)
+    error: str | None = text_field()
+    rule: str | None = Field(default=None, max_length=80)
+    instruction: str | None = text_field()
+    output: Any = json_field()
+    raw_text: str | None = text_field()
+    tokens: int | None = Field(default=None, sa_column=Column(BigInteger()))
+    cost: str | None = Field(default=None, max_length=40)
+    reference: str | None = text_field()
+
+
+class RetiredId(SQLModel, table=True):
+    """The unique ID and last status of a task that was archived: removing a task never re-opens its ID."""
+
+    __tablename__ = "retired_ids"
+
+    task_id: str = Field(primary_key=True, max_length=200)
+    status: str = Field(max_length=16)
+    retired_at: datetime = time_field(nullable=False)
+
+
+tasks = table_of(Task)
+task_data = table_of(TaskData)
+task_events = table_of(TaskEvent)
+attempts = table_of(Attempt)
+retired_ids = table_of(RetiredId)
