@@ -97,8 +97,8 @@ def _engine(url: URL, is_sqlite: bool, begin: str) -> Engine:
 
     @event.listens_for(engine, "connect")
     def _connect(connection: Any, _record: Any) -> None:
-        # The driver's own transaction mode runs SELECT outside a transaction, which loses updates: it is switched off
-        # (isolation_level None) and every transaction begins explicitly. NORMAL keeps WAL safe against a killed process.
+        # The driver's own transaction mode runs SELECT outside a transaction, which loses updates: it is switched
+        # off (isolation_level None) and every transaction begins explicitly. NORMAL keeps WAL safe against a kill.
         connection.execute("PRAGMA journal_mode=WAL")
         connection.execute("PRAGMA synchronous=NORMAL")
         connection.execute("PRAGMA foreign_keys=ON")

@@ -67,7 +67,7 @@ def _locked(url_text: str) -> Iterator[Connection]:
         with engine.connect() as connection:
             raw = connection.connection.dbapi_connection
             assert raw is not None
-            raw.create_function("board_now", 0, clock.sqlite_now)  # type: ignore[attr-defined]
+            raw.create_function("board_now", 0, clock.sqlite_now)
             connection.exec_driver_sql("PRAGMA journal_mode=WAL")
             connection.exec_driver_sql("BEGIN IMMEDIATE")  # held to the end: others wait in line
             yield connection

@@ -1,4 +1,4 @@
-"""The task's tables. `tasks` is hot and narrow; what is long lives in `task_data`; `task_events` is only ever added to."""
+"""The task's tables: `tasks` is hot and narrow, `task_data` holds what is long, `task_events` is only added to."""
 
 from __future__ import annotations
 
