@@ -9,7 +9,8 @@ import unicodedata
 MAX_LENGTH = 200  # characters; with four bytes each it still fits every index we use
 # They have a meaning in a URL's path or are rewritten by servers and proxies on the way.
 FORBIDDEN = frozenset("/?#%\\")
-_WHITE = re.compile(r"\s+")
+# Unicode's White_Space, spelled out: Python's \s also takes U+001C to U+001F, which are control characters.
+_WHITE = re.compile("[\t-\r \x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]+")
 
 
 class BadTaskId(ValueError):

@@ -64,8 +64,8 @@ class Task(SQLModel, table=True):
     lease_until: datetime | None = time_field()
     cancel_requested: bool = False
     retry_count: int = 0
-    retry_base: int = 0  # retries spent before the last requeue: the shown budget starts anew, the total is kept
     crash_count: int = 0
+    suspect: bool = False  # one more death of its worker would fail it: it runs alone, so that no neighbour is blamed
     max_retries: int = 2
     last_error: str | None = text_field()
     error_class: str | None = Field(default=None, max_length=16)

@@ -17,10 +17,10 @@ depends_on = None
 
 
 # The board's clock; tests replace the first function. clock_timestamp(), not now(): a transaction that waited for a
-# lock must not write a time from before its wait.
+# lock must not write a time from before its wait. STABLE, not VOLATILE: a volatile function cannot bound an index scan.
 CLOCK = """
-CREATE FUNCTION board_now() RETURNS timestamptz LANGUAGE sql VOLATILE AS 'SELECT clock_timestamp()';
-CREATE FUNCTION board_now(plus double precision) RETURNS timestamptz LANGUAGE sql VOLATILE
+CREATE FUNCTION board_now() RETURNS timestamptz LANGUAGE sql STABLE AS 'SELECT clock_timestamp()';
+CREATE FUNCTION board_now(plus double precision) RETURNS timestamptz LANGUAGE sql STABLE
     AS 'SELECT board_now() + make_interval(secs => plus)';
 """
 
@@ -100,8 +100,8 @@ def upgrade() -> None:
         sa.Column("lease_until", UtcTime(), nullable=True),
         sa.Column("cancel_requested", sa.Boolean(), nullable=False),
         sa.Column("retry_count", sa.Integer(), nullable=False),
-        sa.Column("retry_base", sa.Integer(), nullable=False),
         sa.Column("crash_count", sa.Integer(), nullable=False),
+        sa.Column("suspect", sa.Boolean(), nullable=False),
         sa.Column("max_retries", sa.Integer(), nullable=False),
         sa.Column("last_error", sa.Text(), nullable=True),
         sa.Column("error_class", sa.String(length=16), nullable=True),

@@ -1,0 +1,86 @@
+"""The history of a task: who did what, when, from where to where. Only ever added to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Connection, RowMapping, insert, select, update
+
+from board.db.clock import now
+from board.tasks.models import task_events, tasks
+
+
+@dataclass(frozen=True, slots=True)
+class By:
+    """Who did it. kind: person, key, worker, timer, system. channel: api, web, cli, worker, timer."""
+
+    kind: str
+    name: str
+    channel: str
+
+    @property
+    def identity(self) -> str:
+        """The name under which rights and repeats are compared: `user:EMAIL`, `key:NAME`."""
+        return f"{'user' if self.kind == 'person' else self.kind}:{self.name}"
+
+
+TIMER = By("timer", "board", "timer")
+
+
+def event_row(
+    row: RowMapping,
+    kind: str,
+    by: By,
+    *,
+    moved: tuple[str | None, str] | None = None,
+    note: str | None = None,
+    data: dict[str, Any] | None = None,
+    at: datetime | None = None,
+) -> dict[str, Any]:
+    """An event as a row for `task_events`. `row`: the task after the change, with its new `event_seq`."""
+    source, target = moved or (None, None)
+    return {
+        "task": row["id"],
+        "seq": row["event_seq"],
+        "at": at or row["updated_at"],
+        "kind": kind,
+        "from_status": source,
+        "to_status": target,
+        "actor_kind": by.kind,
+        "actor_name": by.name,
+        "channel": by.channel,
+        "attempt": row["lease_token"] or None,
+        "note": note,
+        "data": data,
+    }
+
+
+def record(
+    tx: Connection, task: int, kind: str, by: By, *, note: str | None = None, data: dict[str, Any] | None = None
+) -> None:
+    """Add an event that changes no status (a stale result, a duplicate, a note)."""
+    row = (
+        tx.execute(
+            update(tasks)
+            .where(tasks.c.id == task)
+            .values(event_seq=tasks.c.event_seq + 1)
+            .returning(tasks.c.id, tasks.c.event_seq, tasks.c.lease_token, now().label("at"))
+        )
+        .mappings()
+        .first()
+    )
+    if row is not None:
+        tx.execute(insert(task_events), [event_row(row, kind, by, note=note, data=data, at=row["at"])])
+
+
+def events_of(connection: Connection, task: int, after_seq: int = 0, limit: int = 1000) -> list[RowMapping]:
+    """The events of one task, oldest first."""
+    statement = (
+        select(task_events)
+        .where(task_events.c.task == task, task_events.c.seq > after_seq)
+        .order_by(task_events.c.seq)
+        .limit(limit)
+    )
+    return list(connection.execute(statement).mappings())

@@ -1,0 +1,399 @@
+"""The only writer of task rows. Every change of a status is one guarded statement and one event, in one transaction.
+
+Guards: a worker's statement repeats the lease token it was given; a person's repeats the version and status that were
+read under the row's lock. A statement that hits no row means somebody was faster: nothing is written, None comes back.
+Followers (outbox, review) run inside the same transaction with what has just happened.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, RowMapping, func, insert, select, update
+from sqlalchemy.dialects import postgresql, sqlite
+
+from board.db.clock import now, read_now
+from board.tasks.history import By, event_row, record
+from board.tasks.models import attempts, retired_ids, task_data, task_events, tasks
+from board.tasks.states import RULES, TERMINAL, IllegalMove, Move, Phase, Status, after
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """A move that has just been made. `task`: the whole row of `tasks` after it."""
+
+    move: Move
+    task: RowMapping
+    source: Status | None
+    by: By
+    note: str | None
+    data: dict[str, Any] | None
+
+    @property
+    def status(self) -> Status:
+        return Status(self.task["status"])
+
+    @property
+    def closes(self) -> bool:
+        return self.status in TERMINAL
+
+
+@dataclass(frozen=True, slots=True)
+class _Change:
+    """What a move writes besides the status. columns: of `tasks`; data: columns of `task_data`."""
+
+    by: By
+    columns: dict[str, Any]
+    data: dict[str, Any] | None
+    note: str | None
+    details: dict[str, Any] | None
+
+
+Follower = Callable[[Connection, Moved], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """The right to settle one attempt: void once the task's token has grown."""
+
+    task: int
+    token: int
+
+
+class Stale(Exception):
+    """The row changed since it was read (another version), or the lease was lost."""
+
+
+class Ledger:
+    def __init__(self, followers: Sequence[Follower] = ()) -> None:
+        self.followers: list[Follower] = list(followers)
+
+    # -- a task is made -------------------------------------------------------------------------------------------
+
+    def create(self, tx: Connection, new: Sequence[dict[str, Any]], by: By) -> dict[str, int]:
+        """Insert new tasks; IDs that exist are left alone, also under racing writers.
+
+        new: rows with the columns of `tasks` that a caller decides, and under "data" those of `task_data`. Returns
+        the internal id of each task that was made, by task_id; what is missing there existed before.
+        """
+        moment = read_now(tx)
+        rows = [
+            {
+                **{key: value for key, value in item.items() if key != "data"},
+                "status": RULES[Move.CREATE].to,
+                "phase": Phase.WORK,
+                "lane": item["priority"],
+                "lane_since": moment,
+                "ready_at": max(moment, item.get("run_after") or moment),
+                "created_at": moment,
+                "updated_at": moment,
+                "event_seq": 1,
+                **_FRESH,
+            }
+            for item in new
+        ]
+        dialect = sqlite if tx.dialect.name == "sqlite" else postgresql
+        statement = dialect.insert(tasks).on_conflict_do_nothing(index_elements=["task_id"]).returning(tasks)
+        made = {row["task_id"]: row for row in tx.execute(statement, rows).mappings()}
+        if made:
+            data = {item["task_id"]: item["data"] for item in reversed(new)}  # of twins in one call the first counts
+            tx.execute(insert(task_data), [{"task": row["id"], **data[task_id]} for task_id, row in made.items()])
+            tx.execute(
+                insert(task_events),
+                [event_row(row, _KINDS[Move.CREATE], by, moved=(None, row["status"])) for row in made.values()],
+            )
+            for row in made.values():
+                self._follow(tx, Moved(Move.CREATE, row, None, by, None, None))
+        return {task_id: row["id"] for task_id, row in made.items()}
+
+    # -- work is taken --------------------------------------------------------------------------------------------
+
+    def claim(
+        self,
+        tx: Connection,
+        *,
+        lane: int,
+        limit: int,
+        worker: str,
+        lease: float,
+        suspects: bool = False,
+        only_types: Sequence[str] | None = None,
+    ) -> list[RowMapping]:
+        """Take ready work of one lane, oldest first, and return the whole task rows.
+
+        The ids are found through the partial index ix_tasks_ready and locked; rows that another worker is just taking
+        are skipped (on SQLite writers stand in line anyway). lease: seconds. suspects: only tasks that must run alone.
+        """
+        found = (
+            select(tasks.c.id, tasks.c.status)
+            .where(tasks.c.status.in_([Status.PENDING, Status.RETRYING]), tasks.c.lane == lane)
+            .where(tasks.c.ready_at <= now(), tasks.c.unmet_needs == 0, tasks.c.suspect.is_(suspects))
+            .where((tasks.c.phase == Phase.WORK) | tasks.c.has_action)
+            .order_by(tasks.c.ready_at, tasks.c.id)
+            .limit(limit)
+        )
+        if only_types is not None:
+            found = found.where(tasks.c.type.in_(only_types))
+        if tx.dialect.name == "postgresql":
+            found = found.with_for_update(skip_locked=True)
+        was = {row.id: row.status for row in tx.execute(found)}
+        if not was:
+            return []
+        statement = (
+            update(tasks)
+            .where(tasks.c.id.in_(was), tasks.c.status.in_([Status.PENDING, Status.RETRYING]))
+            .values(
+                status=Status.RUNNING,
+                lease_owner=worker,
+                lease_token=tasks.c.lease_token + 1,
+                lease_until=now(lease),
+                started_at=func.coalesce(tasks.c.started_at, now()),
+                version=tasks.c.version + 1,
+                event_seq=tasks.c.event_seq + 1,
+                updated_at=now(),
+            )
+            .returning(tasks)
+        )
+        order = list(was)
+        taken = sorted(tx.execute(statement).mappings(), key=lambda row: order.index(row["id"]))
+        by = By("worker", worker, "worker")
+        tx.execute(
+            insert(task_events),
+            [event_row(row, _KINDS[Move.CLAIM], by, moved=(was[row["id"]], Status.RUNNING)) for row in taken],
+        )
+        tx.execute(
+            insert(attempts),
+            [
+                {
+                    "task": row["id"],
+                    "number": row["lease_token"],
+                    "phase": row["phase"],
+                    "round": row["round"],
+                    "worker": worker,
+                    "type_version": row["type_version"],
+                    "started_at": row["updated_at"],
+                }
+                for row in taken
+            ],
+        )
+        for row in taken:
+            self._follow(tx, Moved(Move.CLAIM, row, Status(was[row["id"]]), by, None, None))
+        return taken
+
+    def renew(self, tx: Connection, worker: str, leases: Sequence[Lease], lease: float) -> dict[int, RowMapping]:
+        """Heartbeat: prolong all leases of this worker in one statement. What is missing in the answer is lost."""
+        held = tx.execute(
+            update(tasks)
+            .where(tasks.c.id.in_([item.task for item in leases]))
+            .where(tasks.c.lease_owner == worker, tasks.c.status == Status.RUNNING)
+            .values(lease_until=now(lease))
+            .returning(tasks.c.id, tasks.c.lease_token, tasks.c.cancel_requested)
+        ).mappings()
+        tokens = {item.task: item.token for item in leases}
+        return {row["id"]: row for row in held if row["lease_token"] == tokens[row["id"]]}
+
+    # -- moves ----------------------------------------------------------------------------------------------------
+
+    def settle(
+        self,
+        tx: Connection,
+        lease: Lease,
+        move: Move,
+        by: By,
+        *,
+        changes: dict[str, Any] | None = None,
+        data: dict[str, Any] | None = None,
+        note: str | None = None,
+        details: dict[str, Any] | None = None,
+    ) -> Moved | None:
+        """End an attempt: a worker's move out of `running`, guarded by the lease token.
+
+        changes, data: further columns of `tasks` and `task_data`. A task whose cancellation was asked can only STOP.
+        None: the lease was lost; the stale result is refused and recorded as an event.
+        """
+        guards = [tasks.c.lease_token == lease.token]
+        if move is not Move.STOP:
+            guards.append(tasks.c.cancel_requested.is_(False))
+        change = _Change(by, changes or {}, data, note, details)
+        moved = self._move(tx, lease.task, move, Status.RUNNING, guards, change)
+        if moved is None and not (move is not Move.STOP and self._cancelling(tx, lease)):
+            record(tx, lease.task, "stale_result", by, note=f"A late “{move}” of attempt {lease.token} was refused.")
+        return moved
+
+    def lock(self, tx: Connection, task: int) -> RowMapping:
+        """The task's row, locked until the transaction ends (SQLite holds its one write lock anyway)."""
+        statement = select(tasks).where(tasks.c.id == task)
+        if tx.dialect.name == "postgresql":
+            statement = statement.with_for_update()
+        return tx.execute(statement).mappings().one()
+
+    def move(
+        self,
+        tx: Connection,
+        row: RowMapping,
+        move: Move,
+        by: By,
+        *,
+        changes: dict[str, Any] | None = None,
+        data: dict[str, Any] | None = None,
+        note: str | None = None,
+        details: dict[str, Any] | None = None,
+        guards: Sequence[ColumnElement[bool]] = (),
+    ) -> Moved:
+        """A move by a person, caller, timer or sweep, from the row as it was read in this transaction.
+
+        Raises IllegalMove when the move does not start here, Stale when the row changed meanwhile.
+        """
+        after(move, Status(row["status"]), Phase(row["phase"]))
+        every = [tasks.c.version == row["version"], *guards]
+        change = _Change(by, changes or {}, data, note, details)
+        moved = self._move(tx, row["id"], move, Status(row["status"]), every, change)
+        if moved is None:
+            raise Stale
+        return moved
+
+    def cancel(self, tx: Connection, row: RowMapping, by: By, reason: str | None) -> Moved | None:
+        """Cancel at once, or ask the running worker to stop (then None). A repeated cancel changes nothing."""
+        if row["status"] == Status.RUNNING:
+            if not row["cancel_requested"]:
+                tx.execute(update(tasks).where(tasks.c.id == row["id"]).values(cancel_requested=True))
+                record(tx, row["id"], "cancel_requested", by, note=reason)
+            return None
+        return self.move(tx, row, Move.CANCEL, by, note=reason)
+
+    def edit(
+        self,
+        tx: Connection,
+        row: RowMapping,
+        by: By,
+        *,
+        changes: dict[str, Any],
+        data: dict[str, Any],
+        details: dict[str, Any],
+    ) -> RowMapping:
+        """Change fields of a task without moving it. Raises Stale when the row changed since it was read."""
+        edited = (
+            tx.execute(
+                update(tasks)
+                .where(tasks.c.id == row["id"], tasks.c.version == row["version"], tasks.c.status == row["status"])
+                .values(version=tasks.c.version + 1, event_seq=tasks.c.event_seq + 1, updated_at=now(), **changes)
+                .returning(tasks)
+            )
+            .mappings()
+            .first()
+        )
+        if edited is None:
+            raise Stale
+        if data:
+            tx.execute(update(task_data).where(task_data.c.task == row["id"]).values(**data))
+        tx.execute(insert(task_events), [event_row(edited, "edited", by, data=details)])
+        return edited
+
+    def _move(
+        self,
+        tx: Connection,
+        task: int,
+        move: Move,
+        source: Status,
+        guards: Sequence[ColumnElement[bool]],
+        change: _Change,
+    ) -> Moved | None:
+        rule = RULES[move]
+        if source not in rule.sources:
+            raise IllegalMove(move, source, Phase.WORK)
+        values: dict[str, Any] = {
+            "status": rule.to,
+            "version": tasks.c.version + 1,
+            "event_seq": tasks.c.event_seq + 1,
+            "updated_at": now(),
+            "lease_owner": None,
+            "lease_until": None,
+            "finished_at": now() if rule.to in TERMINAL else None,
+        }
+        if rule.to_phase is not None:
+            values["phase"] = rule.to_phase
+        row = (
+            tx.execute(
+                update(tasks)
+                .where(tasks.c.id == task, tasks.c.status == source, tasks.c.phase.in_(list(rule.phases)), *guards)
+                .values(values | change.columns)
+                .returning(tasks)
+            )
+            .mappings()
+            .first()
+        )
+        if row is None:
+            return None
+        if change.data:
+            tx.execute(update(task_data).where(task_data.c.task == task).values(**change.data))
+        event = event_row(row, _KINDS[move], change.by, moved=(source, rule.to), note=change.note, data=change.details)
+        tx.execute(insert(task_events), [event])
+        moved = Moved(move, row, source, change.by, change.note, change.details)
+        self._follow(tx, moved)
+        return moved
+
+    def _follow(self, tx: Connection, moved: Moved) -> None:
+        for follower in self.followers:
+            follower(tx, moved)
+
+    def _cancelling(self, tx: Connection, lease: Lease) -> bool:
+        flags = select(tasks.c.cancel_requested).where(
+            tasks.c.id == lease.task, tasks.c.lease_token == lease.token, tasks.c.status == Status.RUNNING
+        )
+        return bool(tx.execute(flags).scalar())
+
+
+def find(connection: Connection, task_id: str) -> RowMapping | None:
+    """The row of `tasks` with this ID in its stored form."""
+    return connection.execute(select(tasks).where(tasks.c.task_id == task_id)).mappings().first()
+
+
+def retired(connection: Connection, task_id: str) -> RowMapping | None:
+    """What is left of a task that was archived: its ID and last status."""
+    return connection.execute(select(retired_ids).where(retired_ids.c.task_id == task_id)).mappings().first()
+
+
+# What every new row starts with. Written out because Core inserts do not see the model's defaults.
+_FRESH: dict[str, Any] = {
+    "has_action": False,
+    "unmet_needs": 0,
+    "lease_token": 0,
+    "cancel_requested": False,
+    "retry_count": 0,
+    "crash_count": 0,
+    "suspect": False,
+    "round": 1,
+    "version": 1,
+}
+
+# The event's kind: what a reader of the history sees.
+_KINDS: dict[Move, str] = {
+    Move.CREATE: "created",
+    Move.CLAIM: "started",
+    Move.SUCCEED: "done",
+    Move.PROCEED: "work_done",
+    Move.ASK: "review_asked",
+    Move.ASK_UNKNOWN: "outcome_unknown",
+    Move.RETRY: "retry_planned",
+    Move.FAIL: "failed",
+    Move.HAND_BACK: "handed_back",
+    Move.RESCUE: "lease_lost",
+    Move.GIVE_UP: "worker_died",
+    Move.STOP: "cancelled",
+    Move.APPROVE: "approved",
+    Move.FINISH: "done",
+    Move.REVISE: "revised",
+    Move.REJECT: "rejected",
+    Move.UNDO_APPROVE: "decision_undone",
+    Move.UNDO_REJECT: "decision_undone",
+    Move.HAPPENED: "confirmed_happened",
+    Move.HAPPENED_GO_ON: "confirmed_happened",
+    Move.SEND_AGAIN: "send_again",
+    Move.DROP: "dropped",
+    Move.CANCEL: "cancelled",
+    Move.REQUEUE: "requeued",
+    Move.REQUEUE_WORK: "requeued",
+    Move.RUN_NOW: "run_now",
+}
