@@ -1,0 +1,57 @@
+# make run [ARGS="--port 8123 --demo"]   start the board (first use: makes .venv and installs)
+# make test [TESTS="tests/tasks -k claim"] run the test suite
+# make lint                                style, types and import rules
+#
+# Needs Python 3.11 or newer and make. Another interpreter: make run PYTHON=python3.13
+
+PYTHON ?= python3
+ARGS ?=
+TESTS ?=
+VENV := .venv
+BIN := $(VENV)/bin
+INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --prefer-binary --constraint constraints.txt
+
+# A virtual environment holds absolute paths: one that was moved, or whose Python is gone, is made anew.
+ifneq ($(shell test -x $(BIN)/python && cat $(VENV)/.made-in 2>/dev/null),$(CURDIR))
+$(shell rm -f $(VENV)/.made-in)
+endif
+
+.PHONY: run test lint clean
+
+# The board ends with make: on SIGTERM make passes the signal on; setpriv (Linux) covers a make that was killed.
+run: $(VENV)/.installed
+	@guard=; if setpriv --pdeathsig TERM true 2>/dev/null; then guard='setpriv --pdeathsig TERM'; fi; \
+	exec $$guard $(BIN)/board up $(ARGS)
+
+test: $(VENV)/.installed-dev
+	@exec $(BIN)/python -m pytest $(TESTS)
+
+lint: $(VENV)/.installed-dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+clean:
+	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+
+$(VENV)/.made-in:
+	@$(PYTHON) --version >/dev/null 2>&1 || { \
+	echo "Python was not found ('$(PYTHON)'). Install Python 3.11 or newer, or name one: make $(MAKECMDGOALS) PYTHON=python3.13" >&2; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	echo "$$($(PYTHON) --version 2>&1) is too old: the board needs Python 3.11 or newer. Name another one: make $(MAKECMDGOALS) PYTHON=python3.13" >&2; exit 1; }
+	@$(PYTHON) -c 'import venv, ensurepip' 2>/dev/null || { \
+	echo "This Python cannot make virtual environments. On Debian and Ubuntu: apt install python3-venv" >&2; exit 1; }
+	@rm -rf $(VENV)
+	@$(PYTHON) -m venv $(VENV)
+	@printf '%s\n' "$(CURDIR)" >$@
+
+$(VENV)/.installed: pyproject.toml constraints.txt | $(VENV)/.made-in
+	@echo "Installing the board into $(VENV) (under two minutes, only when its dependencies changed) ..." >&2
+	@$(INSTALL) --editable .
+	@touch $@
+
+$(VENV)/.installed-dev: pyproject.toml constraints.txt | $(VENV)/.made-in
+	@echo "Installing the board and its development tools into $(VENV) ..." >&2
+	@$(INSTALL) --editable '.[dev]'
+	@touch $(VENV)/.installed $@

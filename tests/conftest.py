@@ -1,0 +1,8 @@
+"""The fixtures that every test may use; each is described where it lives, in tests/rig."""
+
+pytest_plugins = [
+    "tests.rig.reaper",
+    "tests.rig.postgres",
+    "tests.rig.valkey",
+    "tests.rig.databases",
+]

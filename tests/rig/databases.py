@@ -1,0 +1,72 @@
+"""Fresh databases, one per test, on both engines.
+
+`database_url` runs a test twice, on SQLite and on PostgreSQL: the conformance suite. Each database is a copy of a
+template that was migrated once per run.
+"""
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from tests.rig.postgres import Postgres
+
+ENGINES = ("sqlite", "postgresql")
+
+
+@pytest.fixture(scope="session")
+def _sqlite_template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    from board.db.migrate import upgrade
+
+    path = tmp_path_factory.mktemp("template") / "board.db"
+    upgrade(f"sqlite:///{path}")
+    return path
+
+
+@pytest.fixture(scope="session")
+def _postgres_template(postgres: Postgres) -> Iterator[str]:
+    from board.db.migrate import upgrade
+
+    url = postgres.create()
+    upgrade(url)
+    yield url
+    postgres.drop(url)
+
+
+@pytest.fixture
+def sqlite_url(_sqlite_template: Path, tmp_path: Path) -> str:
+    """A migrated SQLite database of this test."""
+    path = tmp_path / "board.db"
+    with closing(sqlite3.connect(_sqlite_template)) as source, closing(sqlite3.connect(path)) as target:
+        source.backup(target)  # takes the write-ahead log along, and the journal mode
+    return f"sqlite:///{path}"
+
+
+@pytest.fixture
+def postgres_url(postgres: Postgres, _postgres_template: str) -> Iterator[str]:
+    """A migrated PostgreSQL database of this test."""
+    url = postgres.create(template=_postgres_template)
+    yield url
+    postgres.drop(url)
+
+
+@pytest.fixture(params=ENGINES)
+def database_url(request: pytest.FixtureRequest) -> str:
+    """A migrated database of this test; the test runs on each engine."""
+    fixture = {"sqlite": "sqlite_url", "postgresql": "postgres_url"}[request.param]
+    url: str = request.getfixturevalue(fixture)
+    return url
+
+
+@pytest.fixture(params=ENGINES)
+def empty_database_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    """A database without any table; the test runs on each engine."""
+    if request.param == "sqlite":
+        yield f"sqlite:///{tmp_path / 'empty.db'}"
+        return
+    postgres: Postgres = request.getfixturevalue("postgres")
+    url = postgres.create()
+    yield url
+    postgres.drop(url)
