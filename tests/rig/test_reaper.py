@@ -32,7 +32,7 @@ def test_a_killed_run_leaves_nothing(tmp_path: Path, signum: signal.Signals) -> 
     )
     assert run.stdout is not None
     seen = b""
-    while b"ready" not in seen or b"1" not in seen:
+    while b"ready\n" not in seen or b"1\n" not in seen:
         seen += os.read(run.stdout.fileno(), 100)
     run.send_signal(signum)
     run.wait(10)
