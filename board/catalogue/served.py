@@ -1,0 +1,79 @@
+"""Which parts of the format are served by this release. What is not is refused by name, never silently ignored."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from board.catalogue.spec import ConnectionSpec, LimitsSpec, TypeSpec
+from board.ports import Handler
+
+Problem = tuple[str, str]  # path of the field, plain sentence
+
+_LATER = "not yet supported"
+
+
+def problems_of_type(spec: TypeSpec, handlers: Mapping[str, Handler], connections: Mapping[str, str]) -> list[Problem]:
+    """What keeps a type from being used here. handlers: by name; connections: kind by name."""
+    return [*_handler(spec, handlers, connections), *_action(spec, handlers, connections), *_later(spec)]
+
+
+def problems_of_connection(spec: ConnectionSpec) -> list[Problem]:
+    return [("limits", _LATER)] if spec.limits != LimitsSpec() else []
+
+
+def _handler(spec: TypeSpec, handlers: Mapping[str, Handler], connections: Mapping[str, str]) -> Iterator[Problem]:
+    block = spec.handler
+    handler = handlers.get(block.use)
+    if handler is None or "work" not in getattr(handler, "phases", ("work",)):
+        names = sorted(name for name, it in handlers.items() if "work" in getattr(it, "phases", ("work",)))
+        yield "handler.use", f"“{block.use}” is not a handler of this board; there are: {', '.join(names)}"
+        return
+    yield from _connection("handler.connection", block.connection, handler, connections)
+    for name in block.options:
+        if name not in getattr(handler, "options", ()):
+            yield f"handler.{name}", f"is not an option of {block.use}"
+    if block.wait != "stream":
+        yield "handler.wait", _LATER
+    for path, message in handler.check(block.model_dump()):
+        yield f"handler.{path}" if path else "handler", message
+
+
+def _action(spec: TypeSpec, handlers: Mapping[str, Handler], connections: Mapping[str, str]) -> Iterator[Problem]:
+    if spec.action is None:
+        return
+    handler = handlers.get(spec.action.use)
+    if handler is None or "act" not in getattr(handler, "phases", ()):
+        names = sorted(name for name, it in handlers.items() if "act" in getattr(it, "phases", ()))
+        known = spec.action.use in ("resume", "file.put") or handler is not None
+        yield "action.use", _LATER if known else f"“{spec.action.use}” is not an action; there are: {', '.join(names)}"
+        return
+    yield from _connection("action.connection", spec.action.connection, handler, connections)
+    for name in spec.action.options:
+        if name not in getattr(handler, "options", ()):
+            yield f"action.{name}", f"is not an option of {spec.action.use}"
+
+
+def _connection(path: str, name: str | None, handler: Handler, connections: Mapping[str, str]) -> Iterator[Problem]:
+    if handler.connection_kind is None:
+        if name is not None:
+            yield path, f"{handler.name} needs no connection"
+    elif name is None:
+        yield path, f"is missing: {handler.name} needs a connection of kind {handler.connection_kind}"
+    elif name not in connections:
+        yield path, f"“{name}” does not exist; make it with `board connections set` or in the same file"
+    elif connections[name] != handler.connection_kind:
+        yield path, f"“{name}” is of kind {connections[name]}, {handler.name} needs {handler.connection_kind}"
+
+
+def _later(spec: TypeSpec) -> Iterator[Problem]:
+    default = TypeSpec.model_validate({"name": spec.name, "handler": {"use": "echo"}})
+    if spec.priority not in ("P0", "P1", "P2", "P3"):
+        yield "priority", f"templates and rules are {_LATER}; write P0, P1, P2 or P3"
+    for name in ("owner", "fields", "limits", "retention"):
+        if getattr(spec, name) != getattr(default, name):
+            yield name, _LATER
+    if spec.review.risk not in ("low", "medium", "high"):
+        yield "review.risk", f"templates are {_LATER}; write low, medium or high"
+    for name in ("sample", "reviewers", "approvals", "four_eyes", "due", "on_expire", "editable"):
+        if getattr(spec.review, name) != getattr(default.review, name):
+            yield f"review.{name}", _LATER

@@ -1,0 +1,250 @@
+"""The format of a task type and of a connection, as people write it in YAML. Unknown keys are refused."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Any, Literal
+
+from jsonschema import Draft202012Validator
+from jsonschema.exceptions import SchemaError
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+
+from board import templating
+from board.settings import parse_duration
+
+NAME = re.compile(r"^[A-Za-z0-9][A-Za-z0-9._-]{0,119}$")
+
+
+def _duration(value: Any) -> float:
+    if isinstance(value, bool | int | float):
+        raise ValueError(f"“{value}” has no unit; write {value}s, {value}m or {value}h")
+    return parse_duration(value)
+
+
+def _name(value: str) -> str:
+    if not NAME.match(value):
+        raise ValueError(
+            "use letters, digits, dot, underscore and hyphen, at most 120, starting with a letter or digit"
+        )
+    return value
+
+
+def _template(value: Any) -> Any:
+    if problem := templating.check(value):
+        raise ValueError(problem)
+    return value
+
+
+def _expression(value: str) -> str:
+    if problem := templating.check_expression(value):
+        raise ValueError(problem)
+    return value
+
+
+def _schema(value: dict[str, Any]) -> dict[str, Any]:
+    try:
+        Draft202012Validator.check_schema(value)
+    except SchemaError as error:
+        raise ValueError(f"is not a valid JSON Schema: {error.message}") from error
+    return value
+
+
+def _priority(value: Any) -> Any:
+    if isinstance(value, str) and not re.match(r"^P[0-3]$", value):
+        return _template(value)
+    return value
+
+
+Duration = Annotated[float, BeforeValidator(_duration)]
+Name = Annotated[str, AfterValidator(_name)]
+Template = Annotated[str, AfterValidator(_template)]
+Expression = Annotated[str, AfterValidator(_expression)]
+Schema = Annotated[dict[str, Any], AfterValidator(_schema)]
+Priority = Literal["P0", "P1", "P2", "P3"]
+
+
+class Block(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Title(Block):
+    en: str | None = None
+    zh_CN: str | None = None
+
+    @model_validator(mode="after")
+    def _one(self) -> Title:
+        if not (self.en or self.zh_CN):
+            raise ValueError("needs a text in en or zh_CN")
+        return self
+
+
+class PriorityRule(Block):
+    when: Expression | None = None
+    use: Priority
+
+
+class CustomField(Block):
+    name: Name
+    kind: Literal["text", "number", "choice", "date", "person"] = "text"
+    options: list[str] = []
+    title: str | Title | None = None
+
+
+class JudgementPaths(Block):
+    """Where in the result the parts of the judgement stand, as dotted paths."""
+
+    summary: str | None = None
+    advice: str | None = None
+    verdict: str | None = None
+    confidence: str | None = None
+    reasons: str | None = None
+    risks: str | None = None
+
+
+class HandlerSpec(BaseModel):
+    model_config = ConfigDict(extra="allow", frozen=True)  # options of the handler's own; checked against the handler
+
+    use: str
+    connection: str | None = None
+    inputs: Annotated[dict[str, Any], AfterValidator(_template)] | None = None
+    output_schema: Schema | None = None
+    judgement: JudgementPaths = JudgementPaths()
+    timeout: Duration = 120.0
+    side_effects: bool | None = None  # left out: the handler's own default
+    wait: Literal["stream", "blocking", "callback"] = "stream"
+
+    @property
+    def options(self) -> dict[str, Any]:
+        return dict(self.model_extra or {})
+
+
+class ErrorMatch(Block):
+    """All that are given must hold. message: a part of the error's text, case ignored."""
+
+    status: int | None = None
+    code: str | None = None
+    message: str | None = None
+
+
+class RetryRule(Block):
+    when: ErrorMatch
+    class_: Literal["transient", "permanent", "quota", "unknown"] = Field(alias="class")
+
+
+class RetrySpec(Block):
+    max: int = Field(default=2, ge=0, le=100)
+    base: Duration = 5.0
+    cap: Duration = 600.0
+    on_permanent: Literal["failed", "needs_review"] = "failed"
+    rules: list[RetryRule] = []
+
+
+class LimitsSpec(Block):
+    concurrency: int | None = Field(default=None, ge=1)
+    rate: str | None = Field(default=None, pattern=r"^\d+/(s|min|h|d)$")
+    per_day: int | None = Field(default=None, ge=1)
+    concurrency_key: Template | None = None
+    order_by: Literal["age", "size"] = "age"
+
+
+class ReviewRule(Block):
+    confidence_below: float | None = Field(default=None, ge=0, le=1)
+    risks: Literal["any"] | None = None
+    output: Expression | None = None
+
+    @model_validator(mode="after")
+    def _one(self) -> ReviewRule:
+        if len(self.model_fields_set) != 1:
+            raise ValueError("give exactly one of confidence_below, risks and output")
+        return self
+
+
+class ReviewSpec(Block):
+    when: Literal["always", "never", "rules"] | None = None  # left out: never; for handler none: always
+    rules: list[ReviewRule] = []
+    sample: float = Field(default=0, ge=0, le=100)
+    reviewers: list[str] = []
+    approvals: int = Field(default=1, ge=1, le=20)
+    four_eyes: bool = False
+    risk: Template = "low"
+    due: Duration | None = None
+    on_expire: Literal["escalate", "cancel", "fail", "approve"] = "escalate"
+    editable: list[str] = []
+    max_rounds: int = Field(default=5, ge=1, le=100)
+    grace: Annotated[Duration, Field(ge=0, le=300)] = 10.0
+
+
+class ActionSpec(BaseModel):
+    model_config = ConfigDict(extra="allow", frozen=True)
+
+    use: str
+    connection: str | None = None
+    operation_key: Template | None = None
+
+    @property
+    def options(self) -> dict[str, Any]:
+        return dict(self.model_extra or {})
+
+
+CallbackEvent = Literal["done", "failed", "cancelled", "needs_review"]
+
+
+class CallbackSpec(Block):
+    events: list[CallbackEvent] = ["done", "failed", "cancelled"]
+
+
+class TypeSpec(Block):
+    """One kind of work. Durations are seconds."""
+
+    name: Name
+    title: str | Title | None = None
+    task_id: Template | None = None
+    require_id: bool | None = None
+    priority: Annotated[Priority | str | list[PriorityRule], BeforeValidator(_priority)] = "P2"
+    owner: str | None = None
+    payload_schema: Schema | None = None
+    fields: list[CustomField] = []
+    handler: HandlerSpec
+    retry: RetrySpec = RetrySpec()
+    limits: LimitsSpec = LimitsSpec()
+    review: ReviewSpec = ReviewSpec()
+    action: ActionSpec | None = None
+    callback: CallbackSpec = CallbackSpec()
+    max_crashes: int = Field(default=3, ge=1, le=100)
+    retention: Duration = 30 * 86400.0
+
+    @property
+    def review_when(self) -> str:
+        return self.review.when or ("always" if self.handler.use == "none" else "never")
+
+    def shown_title(self, lang: str) -> str:
+        """The type's title in a language, else in any, else its name."""
+        if isinstance(self.title, Title):
+            return getattr(self.title, lang, None) or self.title.en or self.title.zh_CN or self.name
+        return self.title or self.name
+
+
+class ConnectionSpec(BaseModel):
+    """Where to call. Further keys are options of the kind; `key`, `secret` and `auth` are stored encrypted."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: Name
+    kind: Literal["dify", "webhook"]
+    url: str
+    key: str | None = None
+    secret: str | None = None
+    auth: dict[str, Any] | None = None
+    idempotent: bool = False
+    grace: Duration | None = None  # dify: how long a lost run is looked for before it counts as not started
+    limits: LimitsSpec = LimitsSpec()
+
+    @model_validator(mode="after")
+    def _fits_kind(self) -> ConnectionSpec:
+        if not re.match(r"^https?://[^/\s]+", self.url):
+            raise ValueError("url must start with http:// or https://")
+        if self.kind == "dify" and not self.key:
+            raise ValueError("a dify connection needs key, the app's API key")
+        if self.kind == "webhook" and (self.key or self.grace is not None):
+            raise ValueError("a webhook connection takes secret, not key or grace")
+        return self

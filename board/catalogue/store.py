@@ -1,0 +1,96 @@
+"""Reading types and connections. The database is asked each time, so a change is seen at the next request."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from sqlalchemy import Connection, RowMapping, select
+
+from board.catalogue.models import connections, task_types
+from board.catalogue.spec import TypeSpec
+from board.ports import ConnectionView
+
+
+class Vault(Protocol):
+    """What opens the stored secrets: board.access.crypto."""
+
+    def encrypt(self, text: str) -> str: ...
+
+    def decrypt(self, token: str) -> str: ...
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedType:
+    version: int
+    spec: TypeSpec
+
+
+class UnknownType(Exception):
+    """No such type. The text names it and says how to make one."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"There is no task type “{name}”. See the list at GET /api/v1/types.")
+
+
+class Catalogue:
+    def __init__(self, vault: Vault) -> None:
+        self._vault = vault
+        self._specs: dict[tuple[str, int], TypeSpec] = {}  # a version never changes, so it is parsed once
+
+    def current(self, connection: Connection, name: str) -> LoadedType:
+        """The newest version of a type. Raises UnknownType."""
+        query = select(task_types.c.version).where(task_types.c.name == name, task_types.c.current)
+        version = connection.execute(query).scalar()
+        if version is None:
+            raise UnknownType(name)
+        return self.version(connection, name, version)
+
+    def version(self, connection: Connection, name: str, version: int) -> LoadedType:
+        spec = self._specs.get((name, version))
+        if spec is None:
+            query = select(task_types.c.spec).where(task_types.c.name == name, task_types.c.version == version)
+            raw = connection.execute(query).scalar()
+            if raw is None:
+                raise UnknownType(name)
+            spec = self._specs[name, version] = TypeSpec.model_validate(raw)
+        return LoadedType(version, spec)
+
+    def open_connection(self, connection: Connection, name: str) -> ConnectionView | None:
+        """A connection with its secrets, for one attempt."""
+        row = connection.execute(select(connections).where(connections.c.name == name)).mappings().first()
+        if row is None:
+            return None
+        secrets = json.loads(self._vault.decrypt(row["secrets"])) if row["secrets"] else {}
+        return ConnectionView(row["name"], row["kind"], row["url"], row["options"], secrets)
+
+
+def list_types(connection: Connection) -> list[RowMapping]:
+    """The current version of every type, by name."""
+    query = select(task_types).where(task_types.c.current).order_by(task_types.c.name)
+    return list(connection.execute(query).mappings())
+
+
+def list_connections(connection: Connection) -> list[RowMapping]:
+    """Every connection by name, without its secrets; `secret_names` says which are set."""
+    query = select(connections).order_by(connections.c.name)
+    return list(connection.execute(query).mappings())
+
+
+def connection_kinds(connection: Connection) -> dict[str, str]:
+    query = select(connections.c.name, connections.c.kind)
+    return {row.name: row.kind for row in connection.execute(query)}
+
+
+def shown_connection(row: RowMapping) -> dict[str, Any]:
+    """A connection as everybody who may read types sees it."""
+    return {
+        "name": row["name"],
+        "kind": row["kind"],
+        "url": row["url"],
+        **row["options"],
+        "has_secrets": bool(row["secrets"]),
+        "version": row["version"],
+        "updated_at": row["updated_at"],
+    }

@@ -1,0 +1,153 @@
+"""The Jinja sandbox for everything a type computes: IDs, inputs, operation keys, conditions."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import unicodedata
+from collections.abc import Mapping
+from typing import Any
+
+from jinja2 import ChainableUndefined, StrictUndefined, TemplateError, Undefined
+from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+from board.tasks.ids import id_safe
+
+_WHOLE = re.compile(r"^\s*\{\{(?P<expression>.*)\}\}\s*$", re.DOTALL)
+# A template makes IDs and inputs, not documents; more is a mistake or an attack, and would fill the database.
+MAX_OUTPUT = 1_000_000
+
+
+class TemplateProblem(Exception):
+    """A template is wrong or cannot be filled in. The text names the expression and is fit for a person."""
+
+
+class _Sandbox(ImmutableSandboxedEnvironment):
+    def getattr(self, obj: Any, attribute: str) -> Any:
+        # `payload.items` must mean the payload's key of that name, not the method of Python's dict.
+        if isinstance(obj, Mapping) and attribute in obj:
+            return obj[attribute]
+        return super().getattr(obj, attribute)
+
+
+def phone(value: Any) -> str:
+    """A phone number in one writing: digits and a leading +, so that `0044 7700 900-123` is `+447700900123`."""
+    text = unicodedata.normalize("NFKC", str(value)).strip()
+    digits = re.sub(r"\D", "", text)
+    if text.startswith("+"):
+        return f"+{digits}"
+    return f"+{digits[2:]}" if digits.startswith("00") else digits
+
+
+def sha256(value: Any) -> str:
+    return hashlib.sha256(str(value).encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _environment(undefined: type[Undefined]) -> _Sandbox:
+    environment = _Sandbox(undefined=undefined, autoescape=False, cache_size=1000)
+    environment.filters |= {"phone": phone, "sha256": sha256, "id_safe": lambda value: id_safe(str(value))}
+    return environment
+
+
+_lenient = _environment(ChainableUndefined)  # inputs: what is missing is empty
+_strict = _environment(StrictUndefined)  # IDs and keys: what is missing is an error
+
+
+def check(value: Any) -> str | None:
+    """What is wrong with the templates in a value (text, list or object), or None."""
+    if isinstance(value, str):
+        try:
+            _lenient.parse(value)
+        except TemplateError as error:
+            return f"“{_short(value)}” is not a valid template: {error}"
+    elif isinstance(value, Mapping):
+        return next(filter(None, (check(item) for item in value.values())), None)
+    elif isinstance(value, list):
+        return next(filter(None, (check(item) for item in value)), None)
+    return None
+
+
+def check_expression(text: str) -> str | None:
+    """What is wrong with a condition such as `label == 'complaint'`, or None."""
+    try:
+        _lenient.compile_expression(text)
+    except TemplateError as error:
+        return f"“{_short(text)}” is not a valid expression: {error}"
+    return None
+
+
+def fill(value: Any, context: Mapping[str, Any]) -> Any:
+    """Templates filled in, through lists and objects. A text that is exactly one `{{ }}` keeps the value's type.
+
+    What is missing is empty text, or null where the type is kept. Raises TemplateProblem.
+    """
+    if isinstance(value, Mapping):
+        return {key: fill(item, context) for key, item in value.items()}
+    if isinstance(value, list):
+        return [fill(item, context) for item in value]
+    if not isinstance(value, str) or "{" not in value:
+        return value
+    try:
+        whole = _WHOLE.match(value)
+        if whole and "{{" not in whole["expression"] and "}}" not in whole["expression"]:
+            return _lenient.compile_expression(whole["expression"])(**context)
+        return _bounded(_lenient.from_string(value).render(**context), value)
+    except TemplateProblem:
+        raise
+    except Exception as error:
+        raise TemplateProblem(f"“{_short(value)}” could not be filled in: {error}") from error
+
+
+def fill_strict(template: str, context: Mapping[str, Any]) -> str:
+    """An ID or key. Raises TemplateProblem naming the expression when one of its values is missing or empty."""
+    for expression in _expressions(template):
+        try:
+            value = _strict.compile_expression(expression, undefined_to_none=False)(**context)
+            missing = isinstance(value, Undefined) or value is None or str(value).strip() == ""
+        except TemplateError:
+            missing = True
+        except Exception as error:
+            raise TemplateProblem(f"“{expression}” could not be computed: {error}") from error
+        if missing:
+            raise TemplateProblem(f"“{expression}” is missing or empty.")
+    try:
+        return _bounded(_strict.from_string(template).render(**context), template)
+    except TemplateError as error:
+        raise TemplateProblem(f"“{_short(template)}” could not be filled in: {error}") from error
+
+
+def holds(expression: str, context: Mapping[str, Any]) -> bool:
+    """Whether a condition holds. A condition that fails on the values at hand does not hold."""
+    try:
+        return bool(_lenient.compile_expression(expression)(**context))
+    except Exception:
+        return False
+
+
+def _expressions(template: str) -> list[str]:
+    """The source of every `{{ … }}` outside control blocks."""
+    found: list[str] = []
+    current: list[str] | None = None
+    depth = 0
+    for _, kind, text in _strict.lex(template):
+        if kind == "block_begin":
+            depth = 1  # from the first {% on, an expression may well be allowed to be empty
+        if kind == "variable_begin":
+            current = []
+        elif kind == "variable_end" and current is not None:
+            if not depth:
+                found.append("".join(current).strip())
+            current = None
+        elif current is not None:
+            current.append(text)
+    return found
+
+
+def _bounded(text: str, template: str) -> str:
+    if len(text) > MAX_OUTPUT:
+        raise TemplateProblem(f"“{_short(template)}” makes more than {MAX_OUTPUT} characters.")
+    return text
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= 80 else text[:77] + "…"
