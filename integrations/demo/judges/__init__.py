@@ -1,0 +1,1 @@
+"""Small rules in place of a model: deterministic, in the language of the text."""

@@ -1,0 +1,139 @@
+"""POST /workflows/run: from the request to a run that lives by itself, and the answer its caller gets."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import uuid
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from integrations.demo.apps import DemoApp
+from integrations.demo.engine import paused, play
+from integrations.demo.faults import FAULTS, BadFault, Plan
+from integrations.demo.runs import Run
+from integrations.demo.standin import StandIn, enter, first, http_answer
+from integrations.demo.streams import answer
+from integrations.demo.uploads import files_of
+from integrations.demo.wire import (
+    CUT,
+    DifyError,
+    JsonObject,
+    Streamed,
+    invalid_param,
+    json_answer,
+    json_body,
+    not_found,
+    until_gone,
+)
+
+USER_LENGTH = 255  # the width of Dify's database column
+
+
+async def run_workflow(request: Request) -> Response:
+    """Start a run and answer in the asked mode; a missing response_mode is blocking."""
+    body = await json_body(request)
+    standin, app = await enter(request, body=body)
+    _check_version(app, request.path_params.get("workflow_id"))
+    user_of(body)
+    given = body.get("inputs")
+    if not isinstance(given, dict):
+        raise invalid_param("inputs is required and must be an object.")
+    mode = body.get("response_mode") or "blocking"
+    if mode not in ("blocking", "streaming"):
+        raise invalid_param("response_mode must be blocking or streaming.")
+
+    plan = _plan(standin, body, given)
+    if plan.forget_files:
+        standin.uploads.by_id.clear()
+    if plan.http_status is not None and not plan.start:
+        return await _unless_gone(request, http_answer(plan))
+    run: Run | None = None
+    if plan.start:
+        try:
+            run = _prepare(standin, app, body, plan)
+        except DifyError as error:
+            if mode == "blocking":
+                raise
+            # Streamed runs are checked in Dify's background worker, which can only send an event without a code.
+            plan = replace(FAULTS["error_event_no_code"], message=error.message)
+    if run is not None:
+        standin.book.add(run, play(run, standin.pace.run))
+    if plan.http_status is not None:
+        return await _unless_gone(request, http_answer(plan))
+    if mode == "streaming":
+        headers = {"X-Workflow-Run-ID": run.id} if run and plan.run_id_header else {}
+        return Streamed(answer(run, plan, standin.pace), headers=headers)
+    return await _block(request, run, plan)
+
+
+def user_of(body: JsonObject) -> str:
+    """The caller's `user`. Raises DifyError."""
+    user = body.get("user")
+    if not isinstance(user, str) or not user:
+        raise invalid_param("Arg user must be provided.")
+    if len(user) > USER_LENGTH:
+        raise DifyError(500, "internal_server_error", "Internal Server Error")
+    return user
+
+
+def _check_version(app: DemoApp, workflow_id: str | None) -> None:
+    if workflow_id is None:
+        return
+    try:
+        wanted = str(uuid.UUID(workflow_id))
+    except ValueError:
+        raise DifyError(400, "bad_request", f"Invalid workflow_id format: {workflow_id}") from None
+    if wanted != app.workflow_id:
+        raise not_found("Workflow not found.")
+
+
+def _plan(standin: StandIn, body: JsonObject, inputs: JsonObject) -> Plan:
+    try:
+        queued = standin.faults.take("run", json.dumps(body, ensure_ascii=False))
+        return queued or standin.faults.asked_for(inputs) or Plan()
+    except BadFault as error:
+        raise invalid_param(f"Demo stand-in: {error}") from None
+
+
+def _prepare(standin: StandIn, app: DemoApp, body: JsonObject, plan: Plan) -> Run:
+    """A run that is not yet begun. Raises DifyError when inputs or files are refused."""
+    user, inputs = body["user"], app.accept(body["inputs"])
+    items = standin.uploads.check(files_of(app, inputs, body.get("files")), app, user)
+    return Run(app, user, inputs, plan, plan.run_id or str(uuid.uuid4()), [] if plan.hide_files else items)
+
+
+async def _unless_gone(request: Request, wait: Any) -> Response:
+    """The awaited answer; when the client leaves first, an empty one that nobody reads."""
+    answers: list[Response] = []
+
+    async def get() -> None:
+        answers.append(await wait)
+
+    await first(get(), until_gone(request.receive))
+    return answers[0] if answers else Response()
+
+
+async def _block(request: Request, run: Run | None, plan: Plan) -> Response:
+    """The blocking answer: a failed run is HTTP 200 too."""
+    if plan.event_status is not None:
+        raise DifyError(plan.event_status, plan.code or "internal_server_error", plan.message)
+    if run is None or plan.until != "end":
+        return Streamed(_broken(plan), "application/json")
+    await first(run.settled(), until_gone(request.receive))
+    data = run.result()
+    if run.status == "paused":
+        data |= paused(run)
+    return json_answer({"task_id": run.task_id, "workflow_run_id": run.id, "data": data})
+
+
+async def _broken(plan: Plan) -> AsyncIterator[bytes]:
+    """A blocking body that never comes: cut, empty, or awaited for ever."""
+    if plan.ending in ("hold", "stall"):
+        await asyncio.Event().wait()
+    if plan.ending == "cut":
+        yield CUT
