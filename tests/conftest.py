@@ -5,4 +5,7 @@ pytest_plugins = [
     "tests.rig.postgres",
     "tests.rig.valkey",
     "tests.rig.databases",
+    "tests.rig.receiver",
+    "tests.rig.board",
+    "tests.rig.browser",
 ]

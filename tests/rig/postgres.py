@@ -136,7 +136,7 @@ class Postgres:
     def create(self, template: str | None = None) -> str:
         """Make a database with a fresh name; its URL."""
         name = f"board_test_{uuid4().hex[:12]}"
-        statement = sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name))
+        statement: sql.Composed = sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name))
         if template:
             statement += sql.SQL(" TEMPLATE {}").format(sql.Identifier(database_of(template)))
         self._run(statement)
@@ -146,7 +146,7 @@ class Postgres:
         """Remove a database, also while somebody is connected to it."""
         self._run(sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(sql.Identifier(database_of(url))))
 
-    def _run(self, statement: sql.Composable) -> None:
+    def _run(self, statement: sql.SQL | sql.Composed) -> None:
         with psycopg.connect(make_conninfo(self._admin_url), autocommit=True) as connection:
             connection.execute(statement)
 

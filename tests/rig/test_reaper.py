@@ -9,26 +9,32 @@ from pathlib import Path
 
 import pytest
 
-RUN = """
+SERVER = "import signal; print(1, flush=True); signal.alarm(60); signal.pause()"
+RUN = (
+    f"SERVER = {SERVER!r}"
+    + """
 import subprocess, sys
 from pathlib import Path
 from tests.rig.reaper import Reaper
 reaper = Reaper()
 reaper.folder(Path(sys.argv[1]))
-server = subprocess.Popen([sys.executable, "-c", "import sys; print(1, flush=True); sys.stdin.read()"],
-                          stdin=subprocess.PIPE, start_new_session=True, stdout=sys.stdout)
+server = subprocess.Popen([sys.executable, "-c", SERVER], start_new_session=True)
 reaper.guard(server.pid)
 print("ready", flush=True)
 sys.stdin.read()
 """
+)
 
 
 @pytest.mark.parametrize("signum", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
-def test_a_killed_run_leaves_nothing(tmp_path: Path, signum: signal.Signals) -> None:
+def test_a_killed_run_leaves_nothing(tmp_path: Path, pytestconfig: pytest.Config, signum: signal.Signals) -> None:
     folder = tmp_path / "data"
     folder.mkdir()
     run = subprocess.Popen(
-        [sys.executable, "-c", RUN, folder], stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=os.getcwd()
+        [sys.executable, "-c", RUN, folder],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        cwd=pytestconfig.rootpath,
     )
     assert run.stdout is not None
     seen = b""

