@@ -208,12 +208,14 @@ class Job(Protocol):
     timeout: float  # seconds for the whole attempt
     http: Http
 
-    async def send(self, *, kind: str, target: str, request: bytes, key: str | None = None) -> None:
+    async def send(self, *, kind: str, target: str, request: bytes, fixed: bool = False) -> bytes:
         """Announce an outside call: an operation row is reserved, marked sent and committed before this returns.
 
-        kind: such as "dify.run". target: who is called, in words that a person understands. request: the body, for
-        its hash. key: left out, it is made from action, connection, task and round. Raises Stopped when this attempt
-        no longer holds its lease, and OperationConflict when the key is taken by other content.
+        kind: such as "dify.run". target: who is called, in words that a person understands. request: the body. fixed:
+        the body belongs to the operation, and a later try must send the very bytes of the first; returned are the
+        bytes to send. Raises Stopped when this attempt no longer holds its lease, OperationConflict when the key
+        (action + connection + task, or the type's own) is taken by other content, AlreadyConfirmed when another task
+        has done this very action.
         """
 
     async def reference(self, external_reference: str) -> None:
@@ -234,8 +236,20 @@ class OperationConflict(Exception):
     """The operation key is already used for other content or by another task."""
 
 
+class AlreadyConfirmed(Exception):
+    """Another task has already done this business action; `reference` is the outside system's id of it."""
+
+    def __init__(self, reference: str | None) -> None:
+        super().__init__("This action was already done by another task.")
+        self.reference = reference
+
+
 class Handler(Protocol):
-    """One way to do work. Registered through the entry-point group `board.handlers`: a function returning a list."""
+    """One way to do work. Registered through the entry-point group `board.handlers`: a function returning a list.
+
+    Two attributes may be added: `phases`, ("work",) when left out, and `options`, the names of further keys that the
+    handler takes in its YAML block, none when left out.
+    """
 
     name: str  # what `handler.use` or `action.use` names, such as "dify.workflow"
     connection_kind: str | None  # "dify": the type must name a connection of that kind

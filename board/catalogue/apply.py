@@ -97,9 +97,10 @@ def _read(
         try:
             spec = model.model_validate(raw)
         except ValidationError as error:
-            for problem in error.errors():
-                where = ".".join(str(part) for part in (path, *problem["loc"]))
-                problems.append((where, problem["msg"].removeprefix("Value error, ")))
+            faults: list[Any] = list(error.errors())
+            for fault in faults:
+                where = ".".join(str(part) for part in (path, *fault["loc"]))
+                problems.append((where, fault["msg"].removeprefix("Value error, ")))
             continue
         if spec.name in names:
             problems.append((f"{path}.name", f"“{spec.name}” stands twice in this file"))

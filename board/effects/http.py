@@ -1,0 +1,177 @@
+"""The only door to the outside: every HTTP call of the board and its integrations goes through here.
+
+Each connection is made to an address that was checked a moment before, not to a name that might resolve differently
+the second time. Redirects are not followed, the environment's proxies are ignored, answers are capped.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpcore
+import httpx
+
+from board.effects.guard import Guard, resolve
+from board.ports import Answer, Lost, NotSent, Refused, StreamedAnswer
+
+MAX_ANSWER = 16 * 1024**2  # bytes; four times the largest JSON the board itself accepts
+CONNECT_SECONDS = 10.0  # a host that does not answer the door in this time is down
+# Calls at the same time per process; more wait in line. Above the concurrency of any worker.
+MAX_CONNECTIONS = 200
+
+
+class _CheckedNetwork(httpcore.AsyncNetworkBackend):
+    """Resolves, checks every address, and connects to one of those very addresses."""
+
+    def __init__(self, guard: Guard) -> None:
+        self._guard = guard
+        self._network = httpcore.AnyIOBackend()
+
+    async def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,
+        local_address: str | None = None,
+        socket_options: Iterable[Any] | None = None,
+    ) -> httpcore.AsyncNetworkStream:
+        addresses = await asyncio.to_thread(resolve, host, port)
+        if not addresses:
+            raise httpcore.ConnectError(f"{host} does not resolve")
+        for address in addresses:
+            self._guard.check_address(host, port, address)
+        failure: Exception | None = None
+        for address in addresses[:4]:
+            try:
+                return await self._network.connect_tcp(str(address), port, timeout, local_address, socket_options)
+            except (httpcore.ConnectError, httpcore.ConnectTimeout) as error:
+                failure = error
+        assert failure is not None
+        raise failure
+
+    async def sleep(self, seconds: float) -> None:
+        await asyncio.sleep(seconds)
+
+
+class _Streamed:
+    def __init__(self, response: httpx.Response) -> None:
+        self._response = response
+        self.status = response.status_code
+        self.headers: Mapping[str, str] = {name.lower(): value for name, value in response.headers.items()}
+
+    async def chunks(self) -> AsyncIterator[bytes]:
+        try:
+            async for chunk in self._response.aiter_bytes():
+                yield chunk
+        except httpx.HTTPError as error:
+            raise Lost(f"The answer was cut: {_words(error)}.") from error
+
+    async def read(self) -> bytes:
+        body = bytearray()
+        async for chunk in self.chunks():
+            body += chunk
+            if len(body) > MAX_ANSWER:
+                raise Lost(f"The answer is larger than {MAX_ANSWER // 1024**2} MB.")
+        return bytes(body)
+
+
+class Door:
+    """board.ports.Http for one set of allowed addresses. One per event loop; `close()` it at the end."""
+
+    def __init__(self, allow: Sequence[str] = ()) -> None:
+        self._guard = Guard(allow)
+        transport = httpx.AsyncHTTPTransport(trust_env=False)
+        # No kept connections: a receiver that closes an idle one just as we write would make an outcome unknown.
+        transport._pool = httpcore.AsyncConnectionPool(
+            ssl_context=ssl.create_default_context(),
+            max_connections=MAX_CONNECTIONS,
+            max_keepalive_connections=0,
+            network_backend=_CheckedNetwork(self._guard),
+        )
+        self._client = httpx.AsyncClient(transport=transport, trust_env=False, follow_redirects=False)
+
+    async def request(
+        self,
+        method: str,
+        url: str,
+        *,
+        headers: Mapping[str, str] | None = None,
+        content: bytes | None = None,
+        timeout: float = 30.0,
+    ) -> Answer:
+        try:
+            async with (
+                asyncio.timeout(timeout),
+                self.stream(method, url, headers=headers, content=content, read_timeout=timeout) as answer,
+            ):
+                return Answer(answer.status, answer.headers, await answer.read())
+        except TimeoutError as error:
+            raise Lost(f"No whole answer within {timeout:g} s.") from error
+
+    @asynccontextmanager
+    async def stream(
+        self,
+        method: str,
+        url: str,
+        *,
+        headers: Mapping[str, str] | None = None,
+        content: bytes | None = None,
+        read_timeout: float = 60.0,
+    ) -> AsyncIterator[StreamedAnswer]:
+        self._guard.split(url)
+        limits = httpx.Timeout(read_timeout, connect=min(CONNECT_SECONDS, read_timeout * 0.9), pool=CONNECT_SECONDS)
+        request = self._client.build_request(method, url, headers=dict(headers or {}), content=content, timeout=limits)
+        try:
+            response = await self._client.send(request, stream=True)
+        except (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout) as error:
+            raise NotSent(f"{urlsplit(url).netloc} could not be reached: {_words(error)}.") from error
+        except httpx.HTTPError as error:
+            raise Lost(f"{urlsplit(url).netloc} gave no answer: {_words(error)}.") from error
+        try:
+            yield _Streamed(response)
+        finally:
+            await response.aclose()
+
+    async def close(self) -> None:
+        await self._client.aclose()
+
+
+class Doors:
+    """All doors of one event loop: the common one, and one for each connection's own host and port.
+
+    An owner who makes a connection to a private host has allowed that host and port by making it.
+    """
+
+    def __init__(self, allow: Sequence[str]) -> None:
+        self._allow = list(allow)
+        self._doors: dict[str, Door] = {}
+
+    def common(self) -> Door:
+        return self._door("")
+
+    def to(self, url: str) -> Door:
+        """The door that also leads to the host and port of a connection's address."""
+        host, port = Guard().split(url)
+        return self._door(f"[{host}]:{port}" if ":" in host else f"{host}:{port}")
+
+    async def close(self) -> None:
+        for door in self._doors.values():
+            await door.close()
+        self._doors.clear()
+
+    def _door(self, extra: str) -> Door:
+        if extra not in self._doors:
+            self._doors[extra] = Door([*self._allow, extra] if extra else self._allow)
+        return self._doors[extra]
+
+
+def _words(error: Exception) -> str:
+    return str(error).rstrip(".") or type(error).__name__
+
+
+__all__ = ["Door", "Doors", "Lost", "NotSent", "Refused"]

@@ -1,0 +1,141 @@
+"""A task as it goes over the wire: in API answers, callbacks and actions. The names are the contract's."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+from urllib.parse import quote
+
+from sqlalchemy import Connection, RowMapping, select
+
+from board.db.clock import read_now
+from board.tasks.models import task_data
+from board.tasks.states import Phase, Status
+
+EMPTY_JUDGEMENT: dict[str, Any] = {
+    "summary": None,
+    "advice": None,
+    "verdict": None,
+    "confidence": None,
+    "reasons": [],
+    "risks": [],
+}
+
+
+def data_of(connection: Connection, task: int) -> RowMapping:
+    return connection.execute(select(task_data).where(task_data.c.task == task)).mappings().one()
+
+
+def documents(
+    connection: Connection,
+    rows: Sequence[RowMapping],
+    *,
+    public_url: str,
+    reviews: dict[int, dict[str, Any]] | None = None,
+) -> list[dict[str, Any]]:
+    """Task objects for rows of `tasks`. reviews: the open review by internal id, already in its wire form."""
+    if not rows:
+        return []
+    query = select(task_data).where(task_data.c.task.in_([row["id"] for row in rows]))
+    data = {row["task"]: row for row in connection.execute(query).mappings()}
+    moment = read_now(connection)
+    return [_document(row, data[row["id"]], public_url, moment, (reviews or {}).get(row["id"])) for row in rows]
+
+
+def _document(
+    row: RowMapping, data: RowMapping, public_url: str, moment: datetime, review: dict[str, Any] | None
+) -> dict[str, Any]:
+    path = quote(row["task_id"], safe="")
+    status = Status(row["status"])
+    return {
+        "task_id": row["task_id"],
+        "type": row["type"],
+        "title": row["title"],
+        "status": status,
+        "phase": row["phase"],
+        "priority": f"P{row['priority']}",
+        "lane": f"P{row['lane']}",
+        "source": row["source"],
+        "origin": data["origin"],
+        "tags": row["tags"],
+        "fields": {},
+        "note": data["note"],
+        "payload": data["payload"],
+        "result": data["result"],
+        "judgement": EMPTY_JUDGEMENT | (data["judgement"] or {}),
+        "callback_url": row["callback_url"],
+        "retry_count": row["retry_count"],
+        "max_retries": row["max_retries"],
+        "next_retry_at": time(row["ready_at"]) if status is Status.RETRYING else None,
+        "last_error": row["last_error"],
+        "error_class": row["error_class"],
+        "error_cause": row["error_cause"],
+        "crash_count": row["crash_count"],
+        "round": row["round"],
+        "review": review,
+        "decision": data["decision"],
+        "flow_id": None,
+        "needs": [],
+        "assignee": row["assignee"],
+        "owner": None,
+        "requester": row["requester"],
+        "due_at": time(row["due_at"]),
+        "deadline_at": None,
+        "deadline_missed": False,
+        "run_after": time(row["run_after"]),
+        "cancel_requested": row["cancel_requested"],
+        "created_at": time(row["created_at"]),
+        "started_at": time(row["started_at"]),
+        "finished_at": time(row["finished_at"]),
+        "updated_at": time(row["updated_at"]),
+        "version": row["version"],
+        "type_version": row["type_version"],
+        "waiting_for": _waiting_for(row, moment),
+        "links": {
+            "self": f"{public_url}/api/v1/tasks/{path}",
+            "ui": f"{public_url}/tasks/{path}",
+            "events": f"{public_url}/api/v1/tasks/{path}/events",
+        },
+    }
+
+
+def event_document(row: RowMapping) -> dict[str, Any]:
+    return {
+        "id": str(row["id"]),
+        "seq": row["seq"],
+        "at": time(row["at"]),
+        "kind": row["kind"],
+        "from": row["from_status"],
+        "to": row["to_status"],
+        "actor": {"kind": row["actor_kind"], "name": row["actor_name"]},
+        "channel": row["channel"],
+        "attempt": row["attempt"],
+        "note": row["note"],
+        "data": row["data"],
+    }
+
+
+def time(moment: datetime | None) -> str | None:
+    """RFC 3339 in UTC, or None."""
+    return None if moment is None else moment.isoformat().replace("+00:00", "Z")
+
+
+def _waiting_for(row: RowMapping, moment: datetime) -> dict[str, str] | None:
+    status, later = Status(row["status"]), row["ready_at"] > moment
+    if status is Status.NEEDS_REVIEW:
+        return {"code": "person", "message": "A person decides."}
+    if status is Status.RETRYING:
+        return {"code": "retry", "message": f"The next try is at {time(row['ready_at'])}."}
+    if status is not Status.PENDING:
+        return None
+    if row["phase"] == Phase.ACT and later:
+        return {"code": "grace", "message": f"The decision can be undone until {time(row['ready_at'])}."}
+    if later:
+        return {"code": "due", "message": f"It starts at {time(row['ready_at'])}."}
+    if row["suspect"]:
+        return {
+            "code": "alone",
+            "message": "Its worker died before; it runs as soon as a worker is free of other work.",
+        }
+    return {"code": "queue", "message": "It starts as soon as a worker has a free slot."}
