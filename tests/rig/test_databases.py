@@ -1,12 +1,15 @@
 """The database fixtures give each test a fresh, migrated database of its own, and servers that can fail."""
 
+import subprocess
+from pathlib import Path
+
 import psycopg
 import pytest
 import redis
 from sqlalchemy import create_engine, inspect, text
 
 from board.db.engine import normal_url
-from tests.rig.postgres import PostgresServer
+from tests.rig.postgres import PostgresServer, copy_wheel, wheel_package
 from tests.rig.valkey import ValkeyServer
 
 
@@ -55,3 +58,10 @@ def test_a_frozen_valkey_does_not_answer_and_a_stopped_one_refuses(valkey_server
             client.ping()
         valkey_server.start()
         assert client.ping()
+
+
+def test_the_copied_wheel_runs(tmp_path: Path) -> None:
+    """Needed where the virtual environment is closed to the server's user, such as in root's home."""
+    package = copy_wheel(wheel_package(), tmp_path / "wheel")
+    shown = subprocess.run([package / "pginstall/bin/initdb", "--version"], capture_output=True, text=True, check=True)
+    assert shown.stdout.startswith("initdb (PostgreSQL)")
