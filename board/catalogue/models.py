@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy import UniqueConstraint
 from sqlmodel import Field, SQLModel
 
-from board.db.schema import id_field, json_field, table_of, text_field, time_field
+from board.db.schema import id_field, json_field, sealed_field, table_of, text_field, time_field
 
 
 class TaskType(SQLModel, table=True):
@@ -36,7 +36,7 @@ class Connection(SQLModel, table=True):
     kind: str = Field(max_length=40)
     url: str = text_field(nullable=False)
     options: dict[str, Any] = json_field(nullable=False)
-    secrets: str = text_field(nullable=False, default="")
+    secrets: str = sealed_field()
     version: int = 1
     updated_at: datetime = time_field(nullable=False)
     updated_by: str = Field(max_length=200)

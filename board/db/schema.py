@@ -30,6 +30,11 @@ def text_field(*, nullable: bool = True, default: str | None = None) -> Any:
     return Field(default=default, sa_column=Column(Text(), nullable=nullable))
 
 
+def sealed_field() -> Any:
+    """Text that the vault encrypted (`Vault.encrypt`), or empty. Found by its mark when the encryption key changes."""
+    return Field(default="", sa_column=Column(Text(), nullable=False, info={"sealed": True}))
+
+
 def table_of(model: type[SQLModel]) -> Table:
     """The Core table of a model class: all our statements are Core, the classes only describe."""
     return cast(Table, model.__table__)  # type: ignore[attr-defined]
