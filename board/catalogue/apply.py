@@ -97,16 +97,20 @@ def _read(
         try:
             spec = model.model_validate(raw)
         except ValidationError as error:
-            faults: list[Any] = list(error.errors())
-            for fault in faults:
-                where = ".".join(str(part) for part in (path, *fault["loc"]))
-                problems.append((where, fault["msg"].removeprefix("Value error, ")))
+            problems += _faults(path, error)
             continue
         if spec.name in names:
             problems.append((f"{path}.name", f"“{spec.name}” stands twice in this file"))
         names.add(spec.name)
         read.append((path, spec, raw))
     return read
+
+
+def _faults(path: str, error: ValidationError) -> list[served.Problem]:
+    return [
+        (".".join(str(part) for part in (path, *fault["loc"])), fault["msg"].removeprefix("Value error, "))
+        for fault in error.errors()
+    ]
 
 
 def _write_type(tx: Connection, spec: TypeSpec, raw: dict[str, Any], author: str) -> str:

@@ -9,9 +9,10 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, RowMapping, insert, select, update
+from sqlalchemy import Connection, RowMapping, delete, insert, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 
 from board.db.clock import now
@@ -21,6 +22,7 @@ from board.tasks.ledger import Lease
 from board.tasks.models import tasks
 from board.tasks.states import Status
 
+CALLBACK = "webhook.callback"  # the kind of outbox rows: word to the caller about the task's end
 OPEN = ("reserved", "sent")
 MAX_DETAIL = 500  # characters of an answer that are kept: enough to recognise an error page
 
@@ -139,7 +141,7 @@ def left_open(connection: Connection, task: RowMapping) -> RowMapping | None:
     query = (
         select(operations)
         .where(operations.c.task == task["id"], operations.c.phase == task["phase"])
-        .where(operations.c.kind != "webhook.callback", operations.c.status == "sent")
+        .where(operations.c.kind != CALLBACK, operations.c.status == "sent")
         .order_by(operations.c.id.desc())
         .limit(1)
     )
@@ -161,6 +163,24 @@ def as_sent(row: RowMapping) -> SentOperation:
 def attempt_user(task: int, lease_token: int) -> str:
     """The name under which one attempt is known outside; Dify's run log is searched by it."""
     return f"board:{task}:{lease_token}"
+
+
+def callbacks_sent_since(connection: Connection, task: int, moment: datetime) -> bool:
+    """Whether any word about the task has left the house since then."""
+    query = select(operations.c.id).where(
+        operations.c.task == task,
+        operations.c.kind == CALLBACK,
+        operations.c.created_at >= moment,
+        operations.c.tries > 0,
+    )
+    return connection.execute(query.limit(1)).scalar() is not None
+
+
+def drop_unsent_callbacks(tx: Connection, task: int) -> None:
+    """The decision that reserved them was undone; nothing of them has left the house."""
+    tx.execute(
+        delete(operations).where(operations.c.task == task, operations.c.kind == CALLBACK, operations.c.tries == 0)
+    )
 
 
 def by_key(connection: Connection, key: str, *, lock: bool = False) -> RowMapping | None:

@@ -1,0 +1,278 @@
+"""A person's decision: checked against what was shown, made once, answered alike when it is repeated."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from sqlalchemy import Connection, RowMapping, select, update
+
+from board.access.rights import Actor
+from board.catalogue.spec import TypeSpec
+from board.catalogue.store import Catalogue
+from board.db.clock import now, read_now
+from board.effects import operations
+from board.review.models import reviews
+from board.review.policy import VERDICTS, Reason, may_decide
+from board.tasks.history import By
+from board.tasks.ledger import Ledger
+from board.tasks.models import attempts
+from board.tasks.states import IllegalMove, Move, Phase
+from board.tasks.view import data_of, time
+
+ReasonClass = Literal["wrong", "incomplete", "policy", "duplicate", "other"]
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What was decided. version and content_hash: what the person saw; None only by the shorthand on the task."""
+
+    verdict: str
+    version: int | None = None
+    content_hash: str | None = None
+    instruction: str | None = None
+    reason: str | None = None
+    reason_class: ReasonClass | None = None
+    idempotency_key: str | None = None
+    reference: str | None = None  # unknown outcome: the outside system's id, where the person found it
+    result: Any = None  # unknown outcome: the result, where the person found it
+
+
+class DecisionRefused(Exception):
+    """The decision cannot be made. code is the contract's; details say who, when and what, or what has changed."""
+
+    def __init__(self, code: str, message: str, details: Sequence[dict[str, Any]] = ()) -> None:
+        super().__init__(message)
+        self.code, self.details = code, list(details)
+
+
+class Decisions:
+    def __init__(self, ledger: Ledger, catalogue: Catalogue) -> None:
+        self._ledger = ledger
+        self._catalogue = catalogue
+
+    def decide(self, tx: Connection, review_id: int, verdict: Verdict, actor: Actor, channel: str) -> bool:
+        """Make the decision. True when it was made before by the same actor and is only answered again.
+
+        Raises NotEligible, DecisionRefused.
+        """
+        may_decide(actor)
+        task, review = self._locked(tx, review_id)
+        if review["status"] != "open":
+            if self._is_repeat(review, verdict, actor):
+                return True
+            raise self._too_late(review, task)
+        self._check(review, verdict)
+        spec = self._catalogue.version(tx, task["type"], task["type_version"]).spec
+        grace = spec.review.grace if verdict.verdict in ("approve", "reject") else 0.0
+        self._mark(tx, review, verdict, actor, channel, grace)
+        self._move(tx, task, review, verdict, actor, channel, spec, grace)
+        return False
+
+    def undo(self, tx: Connection, review_id: int, actor: Actor, channel: str) -> None:
+        """Take an approval or rejection back inside its grace time, before anything was sent. The same actor only."""
+        may_decide(actor)
+        task, review = self._locked(tx, review_id)
+        if review["status"] != "decided" or review["decider"] != actor.identity:
+            raise DecisionRefused("cannot_undo", "Only your own decision can be undone, and only once.")
+        if review["undo_until"] is None or review["undo_until"] <= read_now(tx):
+            raise DecisionRefused("cannot_undo", "The time to undo this decision is over.")
+        if operations.callbacks_sent_since(tx, task["id"], review["decided_at"]):
+            raise DecisionRefused("cannot_undo", "Something was already sent, so the decision stands.")
+        move = Move.UNDO_APPROVE if review["verdict"] == "approve" else Move.UNDO_REJECT
+        changes = {"has_action": False, "ready_at": now()}
+        try:
+            self._ledger.move(tx, task, move, actor.by(channel), changes=changes, data={"decision": None})
+        except IllegalMove as error:
+            raise DecisionRefused("cannot_undo", "What follows from the decision has already begun.") from error
+        operations.drop_unsent_callbacks(tx, task["id"])
+        tx.execute(
+            update(reviews)
+            .where(reviews.c.id == review["id"])
+            .values(
+                status="open",
+                version=reviews.c.version + 1,  # a late repeat of the undone decision must not count again
+                verdict=None,
+                decided_version=None,
+                decided_at=None,
+                decider_kind=None,
+                decider=None,
+                undo_until=None,
+            )
+        )
+
+    # -- parts ----------------------------------------------------------------------------------------------------
+
+    def _locked(self, tx: Connection, review_id: int) -> tuple[RowMapping, RowMapping]:
+        task_id = tx.execute(select(reviews.c.task).where(reviews.c.id == review_id)).scalar()
+        if task_id is None:
+            raise DecisionRefused("not_found", "There is no such review.")
+        task = self._ledger.lock(tx, task_id)  # the task first, everywhere: no two transactions wait for each other
+        query = select(reviews).where(reviews.c.id == review_id)
+        if tx.dialect.name == "postgresql":
+            query = query.with_for_update()
+        return task, tx.execute(query).mappings().one()
+
+    @staticmethod
+    def _is_repeat(review: RowMapping, verdict: Verdict, actor: Actor) -> bool:
+        return (
+            review["status"] == "decided"
+            and review["verdict"] == verdict.verdict
+            and review["decider"] == actor.identity
+            and verdict.version in (None, review["decided_version"])
+        )
+
+    @staticmethod
+    def _too_late(review: RowMapping, task: RowMapping) -> DecisionRefused:
+        if review["status"] == "decided":
+            who = review["decider"].split(":", 1)[1]
+            details = {"verdict": review["verdict"], "by": review["decider"], "at": time(review["decided_at"])}
+            said = {"approve": "approved", "revise": "sent back", "reject": "rejected"}.get(
+                review["verdict"], "decided"
+            )
+            message = f"{who} has already {said} this at {time(review['decided_at'])}."
+            return DecisionRefused("already_decided", message, [details | {"status": task["status"]}])
+        return DecisionRefused(
+            "already_decided",
+            f"This review was closed without a decision; the task is {task['status']}.",
+            [{"verdict": None, "by": None, "at": time(review["decided_at"]), "status": task["status"]}],
+        )
+
+    @staticmethod
+    def _check(review: RowMapping, verdict: Verdict) -> None:
+        offered = VERDICTS[Reason(review["reason"])]
+        if verdict.verdict not in offered:
+            raise DecisionRefused(
+                "verdict_not_offered", f"“{verdict.verdict}” is not offered here; possible are: {', '.join(offered)}."
+            )
+        changed = verdict.version not in (None, review["version"])
+        if changed or verdict.content_hash not in (None, review["content_hash"]):
+            raise DecisionRefused(
+                "review_changed",
+                "What you decided about has changed meanwhile. Look at it again, then decide.",
+                [{"version": review["version"], "content_hash": review["content_hash"]}],
+            )
+        if verdict.verdict == "revise" and not (verdict.instruction or "").strip():
+            raise DecisionRefused("instruction_missing", "Say in `instruction` what should be done differently.")
+
+    @staticmethod
+    def _mark(tx: Connection, review: RowMapping, verdict: Verdict, actor: Actor, channel: str, grace: float) -> None:
+        tx.execute(
+            update(reviews)
+            .where(reviews.c.id == review["id"], reviews.c.status == "open", reviews.c.version == review["version"])
+            .values(
+                status="decided",
+                verdict=verdict.verdict,
+                decided_version=review["version"],
+                decided_at=now(),
+                decider_kind=actor.kind,
+                decider=actor.identity,
+                channel=channel,
+                instruction=verdict.instruction,
+                decision_reason=verdict.reason,
+                reason_class=verdict.reason_class,
+                idempotency_key=verdict.idempotency_key,
+                undo_until=now(grace) if grace > 0 else None,
+            )
+        )
+
+    def _move(
+        self,
+        tx: Connection,
+        task: RowMapping,
+        review: RowMapping,
+        verdict: Verdict,
+        actor: Actor,
+        channel: str,
+        spec: TypeSpec,
+        grace: float,
+    ) -> None:
+        by, details = actor.by(channel), {"review": str(review["id"]), "version": review["version"]}
+        decision = {
+            "verdict": verdict.verdict,
+            "by": actor.identity,
+            "at": time(read_now(tx)),
+            "reason": verdict.reason,
+            "reason_class": verdict.reason_class,
+            "instruction": verdict.instruction,
+            "round": review["round"],
+        }
+        note = verdict.instruction or verdict.reason
+        match verdict.verdict:
+            case "approve":
+                changes = {"has_action": spec.action is not None, "ready_at": now(grace), "retry_count": 0}
+                self._ledger.move(
+                    tx, task, Move.APPROVE, by, changes=changes, data={"decision": decision}, note=note, details=details
+                )
+            case "revise":
+                self._revise(tx, task, verdict, by, spec, decision, details)
+            case "reject":
+                self._ledger.move(
+                    tx,
+                    task,
+                    Move.REJECT,
+                    by,
+                    data={"decision": decision},
+                    note=note,
+                    details=details | {"reason_class": verdict.reason_class, "leaves_in": grace},
+                )
+            case _:
+                self._resolve(tx, task, review, verdict, by, spec, details)
+
+    def _revise(
+        self,
+        tx: Connection,
+        task: RowMapping,
+        verdict: Verdict,
+        by: By,
+        spec: TypeSpec,
+        decision: dict[str, Any],
+        details: dict[str, Any],
+    ) -> None:
+        if task["round"] >= spec.review.max_rounds:
+            raise DecisionRefused(
+                "rounds_spent",
+                f"This task has had its {spec.review.max_rounds} rounds (max_rounds). Approve or reject it.",
+            )
+        former = data_of(tx, task["id"])["result"]
+        tx.execute(
+            update(attempts)
+            .where(attempts.c.task == task["id"], attempts.c.number == task["lease_token"])
+            .values(output=former)
+        )
+        self._ledger.move(
+            tx,
+            task,
+            Move.REVISE,
+            by,
+            changes={"round": task["round"] + 1, "ready_at": now(), "retry_count": 0, "has_action": False},
+            data={"instruction": verdict.instruction, "former_output": former, "decision": decision},
+            note=verdict.instruction,
+            details=details,
+        )
+
+    def _resolve(
+        self,
+        tx: Connection,
+        task: RowMapping,
+        review: RowMapping,
+        verdict: Verdict,
+        by: By,
+        spec: TypeSpec,
+        details: dict[str, Any],
+    ) -> None:
+        """The three answers to an unknown outcome. The operation is closed as the person says it went."""
+        status = {"happened": "confirmed", "not_happened": "rejected", "drop": "rejected"}[verdict.verdict]
+        if review["operation"] is not None:
+            note = None if status == "confirmed" else f"A person said: {verdict.verdict.replace('_', ' ')}."
+            operations.close(tx, review["operation"], status, external_reference=verdict.reference, error=note)
+        in_work = task["phase"] == Phase.WORK
+        changes: dict[str, Any] = {"ready_at": now(), "retry_count": 0}
+        data: dict[str, Any] = {} if verdict.result is None else {"result": verdict.result}
+        if verdict.verdict == "happened":
+            move = Move.HAPPENED_GO_ON if in_work and spec.action is not None else Move.HAPPENED
+            changes["has_action"] = move is Move.HAPPENED_GO_ON
+        else:
+            move = Move.SEND_AGAIN if verdict.verdict == "not_happened" else Move.DROP
+        self._ledger.move(tx, task, move, by, changes=changes, data=data, note=verdict.reason, details=details)

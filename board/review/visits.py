@@ -1,0 +1,69 @@
+"""Reviews follow their task: a visit to needs_review opens one, any other way out closes it."""
+
+from __future__ import annotations
+
+from sqlalchemy import Connection, RowMapping, insert, select, update
+
+from board.catalogue.store import Catalogue
+from board.db.clock import now
+from board.review.content import content_hash
+from board.review.models import reviews
+from board.tasks.ledger import Moved
+from board.tasks.states import Move, Status
+
+_UNDONE = (Move.UNDO_APPROVE, Move.UNDO_REJECT)
+
+
+class Visits:
+    """A follower of the ledger."""
+
+    def __init__(self, catalogue: Catalogue) -> None:
+        self._catalogue = catalogue
+
+    def __call__(self, tx: Connection, moved: Moved) -> None:
+        if moved.status is Status.NEEDS_REVIEW and moved.move not in _UNDONE:
+            self._open(tx, moved)
+        elif moved.source is Status.NEEDS_REVIEW:
+            # Decided reviews are marked by the decision itself, before the move; what is still open was left.
+            tx.execute(
+                update(reviews)
+                .where(reviews.c.task == moved.task["id"], reviews.c.status == "open")
+                .values(status="closed", decided_at=now())
+            )
+
+    def _open(self, tx: Connection, moved: Moved) -> None:
+        details = moved.data or {}
+        task = moved.task
+        spec = self._catalogue.version(tx, task["type"], task["type_version"]).spec
+        tx.execute(
+            insert(reviews).values(
+                task=task["id"],
+                reason=details["reason"],
+                message=moved.note,
+                status="open",
+                risk=spec.review.risk,
+                round=task["round"],
+                version=1,
+                content_hash=content_hash(tx, self._catalogue, task),
+                operation=details.get("operation"),
+                opened_at=now(),
+            )
+        )
+
+    def content_changed(self, tx: Connection, task: RowMapping) -> None:
+        """The payload or title was corrected while a person looks: what he saw is no longer what he would decide."""
+        tx.execute(
+            update(reviews)
+            .where(reviews.c.task == task["id"], reviews.c.status == "open")
+            .values(version=reviews.c.version + 1, content_hash=content_hash(tx, self._catalogue, task))
+        )
+
+
+def open_review(connection: Connection, task: int) -> RowMapping | None:
+    query = select(reviews).where(reviews.c.task == task, reviews.c.status == "open")
+    return connection.execute(query).mappings().first()
+
+
+def latest_review(connection: Connection, task: int) -> RowMapping | None:
+    query = select(reviews).where(reviews.c.task == task).order_by(reviews.c.id.desc()).limit(1)
+    return connection.execute(query).mappings().first()
