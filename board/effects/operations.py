@@ -176,7 +176,7 @@ def callbacks_sent_since(connection: Connection, task: int, moment: datetime) ->
     return connection.execute(query.limit(1)).scalar() is not None
 
 
-def drop_unsent_callbacks(tx: Connection, task: int) -> None:
+def drop_unsent_callbacks(tx: Connection, task: int, moment: datetime) -> None:
     """The decision that reserved them was undone; nothing of them has left the house."""
     tx.execute(
         delete(operations).where(operations.c.task == task, operations.c.kind == CALLBACK, operations.c.tries == 0)

@@ -15,7 +15,7 @@ from board.db.clock import now, read_now
 from board.effects import operations
 from board.review.models import reviews
 from board.review.policy import VERDICTS, Reason, may_decide
-from board.tasks.history import By
+from board.tasks.history import TIMER, By
 from board.tasks.ledger import Ledger
 from board.tasks.models import attempts
 from board.tasks.states import IllegalMove, Move, Phase
@@ -86,7 +86,7 @@ class Decisions:
             self._ledger.move(tx, task, move, actor.by(channel), changes=changes, data={"decision": None})
         except IllegalMove as error:
             raise DecisionRefused("cannot_undo", "What follows from the decision has already begun.") from error
-        operations.drop_unsent_callbacks(tx, task["id"])
+        operations.drop_unsent_callbacks(tx, task["id"], review["decided_at"])
         tx.execute(
             update(reviews)
             .where(reviews.c.id == review["id"])
@@ -202,9 +202,11 @@ class Decisions:
         match verdict.verdict:
             case "approve":
                 changes = {"has_action": spec.action is not None, "ready_at": now(grace), "retry_count": 0}
-                self._ledger.move(
+                approved = self._ledger.move(
                     tx, task, Move.APPROVE, by, changes=changes, data={"decision": decision}, note=note, details=details
                 )
+                if spec.action is None and grace == 0:  # nothing is left to wait for
+                    self._ledger.move(tx, approved.task, Move.FINISH, TIMER)
             case "revise":
                 self._revise(tx, task, verdict, by, spec, decision, details)
             case "reject":

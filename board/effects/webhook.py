@@ -1,0 +1,124 @@
+"""The action `webhook`: after approval the result is POSTed to a connection, signed, once as far as that can be."""
+
+from __future__ import annotations
+
+import base64
+import email.utils
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+from board.effects import signing
+from board.effects.callbacks import masked
+from board.ports import (
+    AlreadyConfirmed,
+    Answer,
+    Cause,
+    ConnectionView,
+    ErrorClass,
+    Failure,
+    Job,
+    Lost,
+    NotSent,
+    NotStarted,
+    OperationConflict,
+    Outcome,
+    Refused,
+    SentOperation,
+    Success,
+    UnknownOutcome,
+)
+
+TIMEOUT = 30.0  # seconds for one call: a receiver that works longer should answer 202 and go on by itself
+
+
+class ActionJob(Job, Protocol):
+    """What only the board's own actions see: the envelope with the whole task, and the operation's key."""
+
+    operation_key: str
+    webhook_secret: str
+
+    def envelope(self) -> bytes: ...
+
+
+class WebhookAction:
+    name = "webhook"
+    phases = ("act",)
+    connection_kind = "webhook"
+    side_effects = True
+
+    def check(self, handler: Mapping[str, Any]) -> Sequence[tuple[str, str]]:
+        return ()
+
+    async def run(self, job: ActionJob) -> Outcome:
+        connection = job.connection
+        assert connection is not None
+        try:
+            body = await job.send(
+                kind="webhook.action", target=masked(connection.url), request=job.envelope(), fixed=True
+            )
+        except AlreadyConfirmed as done:
+            return Success(reference=done.reference)
+        except OperationConflict as conflict:
+            return Failure(ErrorClass.PERMANENT, Cause.PRECONDITION, str(conflict))
+        headers = request_headers(connection, job.operation_key, body, job.webhook_secret)
+        try:
+            answer = await job.http.request("POST", connection.url, headers=headers, content=body, timeout=TIMEOUT)
+        except NotSent as error:
+            return Failure(ErrorClass.TRANSIENT, Cause.NETWORK, str(error))
+        except Refused as error:
+            return Failure(ErrorClass.PERMANENT, Cause.PRECONDITION, str(error))
+        except Lost as error:
+            return UnknownOutcome(f"The call to {masked(connection.url)} was sent, but its answer was lost. {error}")
+        return read(answer, masked(connection.url))
+
+    async def reconcile(self, job: ActionJob, operation: SentOperation) -> Outcome | NotStarted:
+        # A plain webhook cannot be asked what became of a call.
+        return UnknownOutcome(f"A call to {operation.target} was sent, and no answer is known.")
+
+
+def request_headers(connection: ConnectionView, key: str, body: bytes, default_secret: str) -> dict[str, str]:
+    """Signature and, where the connection asks for it, what n8n's Webhook and Wait nodes check by themselves."""
+    headers = signing.headers(key, body, connection.secrets.get("secret") or default_secret)
+    auth: Any = connection.secrets.get("auth") or {}
+    for name, value in (auth.get("header") or {}).items():
+        headers[str(name).lower()] = str(value)
+    if basic := auth.get("basic"):
+        pair = f"{basic.get('user', '')}:{basic.get('password', '')}".encode()
+        headers["authorization"] = "Basic " + base64.b64encode(pair).decode()
+    return headers
+
+
+def read(answer: Answer, target: str) -> Outcome:
+    """What an answer means: 2xx confirms; 429 and 503 come again; other 3xx and 4xx reject; other 5xx is unknown."""
+    said = f"{target} answered {answer.status}"
+    if 200 <= answer.status < 300:
+        return Success(reference=answer.headers.get("x-request-id"))
+    if answer.status in (429, 503):
+        klass = ErrorClass.QUOTA if answer.status == 429 else ErrorClass.TRANSIENT
+        cause = Cause.RATE_LIMIT if answer.status == 429 else Cause.UPSTREAM_5XX
+        return Failure(klass, cause, f"{said}.", http_status=answer.status, retry_after=retry_after(answer))
+    if answer.status >= 500:
+        return UnknownOutcome(f"{said}, so it may or may not have taken the call.")
+    if 300 <= answer.status < 400:
+        moved = answer.headers.get("location", "an unnamed address")
+        return Failure(
+            ErrorClass.PERMANENT,
+            Cause.UPSTREAM_4XX,
+            f"{said}: moved to {masked(moved) if moved.startswith('http') else moved}. Redirects are not followed; "
+            "correct the address.",
+            http_status=answer.status,
+        )
+    cause = Cause.AUTH if answer.status in (401, 403) else Cause.UPSTREAM_4XX
+    return Failure(ErrorClass.PERMANENT, cause, f"{said} and refused the call.", http_status=answer.status)
+
+
+def retry_after(answer: Answer) -> float | None:
+    """Seconds from a Retry-After header: a number, or a date."""
+    text = answer.headers.get("retry-after", "").strip()
+    if text.isdigit():
+        return float(text)
+    try:
+        return max(0.0, email.utils.parsedate_to_datetime(text).timestamp() - time.time())
+    except (TypeError, ValueError):
+        return None
