@@ -21,15 +21,15 @@ ANSWERS: dict[str, Callable[[str], str]] = {
     "citation": lambda text: f"{text}\n\nSource: [1] price list {{2024}}",
     "invalid_json": lambda text: text[:-1] + ", oops",
     "refusal": _refusal,
-    "nul": lambda text: text.replace('": "', '": "\\u0000', 1),
-    "surrogate": lambda text: text.replace('": "', '": "\\ud800', 1),
+    "nul": lambda text: text.replace('"summary": "', '"summary": "\\u0000', 1),
+    "surrogate": lambda text: text.replace('"summary": "', '"summary": "\\ud800', 1),
 }
 
 
 def written(answer: str, outputs: JsonObject) -> JsonObject:
     """The outputs of a workflow whose model wrote `outputs` as text in the given form of ANSWERS.
 
-    nul and surrogate stand in the outputs themselves, where a store would choke on them.
+    nul and surrogate put their character into the summary of the outputs themselves: a store would choke on it.
     """
     text = ANSWERS[answer](json.dumps(outputs, ensure_ascii=False))
     if answer in ("nul", "surrogate"):

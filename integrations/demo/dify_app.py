@@ -39,7 +39,7 @@ Every fault is a named Plan (faults.FAULTS); any field of Plan may be set anew b
                          run_id a run of that id exists too
   text, fenced, fenced_no_label, think, lone_think, citation, invalid_json, refusal
                          outputs are {"text": …}: the answer's JSON, written in that way
-  missing_field          the answer lacks `drop_field` (label)             nul, surrogate        in the answer's text
+  missing_field          the answer lacks `drop_field` (label)             nul, surrogate        in the answer's summary
   forget_files           uploads are gone before this run
   hide_files             the run silently goes on without its files
 """
