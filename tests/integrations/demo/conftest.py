@@ -82,11 +82,10 @@ async def serving(app: Any) -> AsyncIterator[str]:
     """The application on a free port; yields its address."""
     with socket.socket() as sock:
         sock.bind(("127.0.0.1", 0))
+        sock.listen(128)  # a request that comes before the server is up waits in this queue
         config = uvicorn.Config(app, log_level="critical", timeout_graceful_shutdown=1)
         server = uvicorn.Server(config)
         task = asyncio.create_task(server.serve(sockets=[sock]))
-        while not server.started:
-            await asyncio.sleep(0.005)
         try:
             yield f"http://127.0.0.1:{sock.getsockname()[1]}"
         finally:
