@@ -117,8 +117,8 @@ class BoardProcess:
                     code = self._process.wait(0.05)
                 except subprocess.TimeoutExpired:
                     continue
-                raise AssertionError(f"the board ended with exit code {code}:\n{self.log[-3000:]}")
-        raise AssertionError(f"the board did not answer within {START_TIMEOUT} s:\n{self.log[-3000:]}")
+                pytest.fail(f"the board ended with exit code {code}:\n{self.log[-3000:]}", pytrace=False)
+        pytest.fail(f"the board did not answer within {START_TIMEOUT} s:\n{self.log[-3000:]}", pytrace=False)
 
 
 class StartBoard(Protocol):
