@@ -1,0 +1,117 @@
+"""Watches one run over its event stream: passes on text and steps, keeps the run's id, knows when it is over."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from board.ports import Answer, HttpError, Job, JsonObject, StreamedAnswer
+from integrations.dify.client import PAUSED, Run, mapping_of, text_of
+from integrations.dify.errors import ApiError, error_from, plain, read_error
+from integrations.dify.jsontext import loads_object, one_line
+from integrations.dify.sse import Event, EventTooLarge, read_events
+
+# Dify ids are UUIDs; what is longer is none and is not kept as a reference.
+_MAX_ID = 200
+
+
+class CutShort(Exception):
+    """The answer ended without saying how the run ended. The message is a plain clause."""
+
+
+@dataclass(slots=True)
+class LiveRun:
+    """What has been seen of the run so far; `watch` fills it, also when it ends with an exception."""
+
+    job: Job
+    run_id: str | None = None
+    texts: list[str] = field(default_factory=list)
+    step_errors: list[str] = field(default_factory=list)
+
+    @property
+    def text(self) -> str:
+        return "".join(self.texts)
+
+    async def watch(self, answer: StreamedAnswer) -> Run:
+        """The settled run. Raises ApiError for an error answer or event, CutShort or Lost when the end was not seen."""
+        await self._keep(answer.headers.get("x-workflow-run-id", ""))
+        kind = answer.headers.get("content-type", "").lower()
+        if not 200 <= answer.status < 300:
+            raise read_error(Answer(answer.status, answer.headers, await _rest(answer)))
+        if "html" in kind:
+            raise ApiError(status=answer.status)
+        if "json" in kind:
+            return await self._whole(await answer.read())
+        return await self._events(answer)
+
+    async def _events(self, answer: StreamedAnswer) -> Run:
+        try:
+            async for event in read_events(answer.chunks()):
+                run = await self._take(event)
+                if run is not None:
+                    return run
+        except EventTooLarge as error:
+            raise CutShort(str(error)) from None
+        raise CutShort("the stream ended without telling how the run ended")
+
+    async def _whole(self, body: bytes) -> Run:
+        """An answer in one piece: to a blocking call, or 202 while Dify moves its workers."""
+        said = loads_object(body.decode("utf-8", errors="replace"))
+        if said is None:
+            raise CutShort("the answer is not whole")
+        if "code" in said and "message" in said:
+            raise error_from(said)
+        await self._keep(text_of(said, "workflow_run_id"))
+        run = Run.read(mapping_of(said, "data"), self.run_id or "")
+        if not run.settled:
+            raise CutShort("the answer came before the run ended")
+        return run
+
+    async def _take(self, event: Event) -> Run | None:
+        """Handle one event; the run when it is settled by it. Events that are not known mean nothing."""
+        message = loads_object(event.data) if event.data else None
+        if message is None:
+            return None  # a ping, or data that was cut
+        await self._keep(text_of(message, "workflow_run_id"))
+        data = mapping_of(message, "data")
+        match message.get("event"):
+            case "text_chunk":
+                await self._text(text_of(data, "text"))
+            case "text_replace":
+                self.texts = [text_of(data, "text")]
+            case "node_started":
+                if title := text_of(data, "title"):
+                    await self.job.progress(message=one_line(title, 200))
+            case "node_finished":
+                self._step(data)
+            case "workflow_finished":
+                return Run.read(data, self.run_id or "")
+            case "workflow_paused":
+                return Run.read({**data, "status": PAUSED, "id": self.run_id})
+            case "error":
+                # Dify keeps the stream open after it, with pings, for another five minutes.
+                raise error_from(message)
+        return None
+
+    async def _text(self, piece: str) -> None:
+        if piece:
+            self.texts.append(piece)
+            await self.job.text(piece)
+
+    def _step(self, data: JsonObject) -> None:
+        error = text_of(data, "error")
+        if error and text_of(data, "status") in ("failed", "exception"):
+            step = text_of(data, "title") or text_of(data, "node_id") or "a step"
+            self.step_errors.append(f"{one_line(step, 80)}: {plain(error)}")
+
+    async def _keep(self, run_id: str) -> None:
+        run_id = run_id.strip()
+        if run_id and run_id != self.run_id and len(run_id) <= _MAX_ID and run_id.isprintable():
+            self.run_id = run_id
+            await self.job.reference(run_id)
+
+
+async def _rest(answer: StreamedAnswer) -> bytes:
+    try:
+        return await answer.read()
+    except HttpError:
+        return b""  # the status alone says enough

@@ -1,0 +1,109 @@
+"""From a run that has ended to the board's outcome."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+from board.ports import AskReason, Cause, ErrorClass, Failure, Json, JsonObject, Outcome, Success
+from integrations.dify.answers import BadSchema, find_in_outputs, is_empty, shape
+from integrations.dify.client import PAUSED, Client, Run
+from integrations.dify.errors import plain, run_error
+from integrations.dify.jsontext import clean_text, is_finite, leaves, without_nonfinite
+
+# Dify variables hold at most 200 KB; more than this is nothing that a person would read.
+MAX_RAW_TEXT = 400_000
+
+
+def outcome_of(
+    run: Run,
+    client: Client,
+    output_schema: JsonObject | None,
+    *,
+    streamed: str = "",
+    step_errors: Sequence[str] = (),
+) -> Outcome:
+    """What the board settles the attempt with.
+
+    streamed: the model's text as it came, kept as raw text. step_errors: "step: error" of nodes that failed.
+    """
+    if run.status == "failed":
+        return client.failure(run_error(run.error or "; ".join(step_errors)))
+    if run.status == "stopped":
+        # Dify writes the same words when somebody stopped the run and when its own time limit did.
+        return Failure(
+            ErrorClass.PERMANENT,
+            Cause.UNKNOWN,
+            "The run was stopped in Dify, by a person or by its time limit. Requeue the task to run it again."
+            + (f" Dify says: {plain(run.error)}" if run.error else ""),
+            code="workflow_stopped",
+        )
+    if run.status == PAUSED:
+        return Failure(
+            ErrorClass.PERMANENT,
+            Cause.PRECONDITION,
+            "The run waits for a person to fill in a form in Dify, which is not yet supported here. Fill it in there, "
+            "then requeue the task: it takes up the same run.",
+            code="workflow_paused",
+            open_operation=True,
+        )
+    return _succeeded(run, output_schema, streamed, step_errors)
+
+
+def _succeeded(run: Run, output_schema: JsonObject | None, streamed: str, step_errors: Sequence[str]) -> Outcome:
+    result: Json = run.outputs
+    raw_text = streamed
+    ask: AskReason | None = None
+    message: str | None = None
+    finite = is_finite(result)
+    if not finite:
+        ask, message = "invalid_output", "The answer holds a number that JSON does not know (NaN or Infinity)."
+        raw_text = raw_text or _raw(result)
+        result = without_nonfinite(result)
+    if is_empty(result):
+        ask, message = "empty_output", "Dify finished without any text or value in its outputs."
+    elif output_schema is not None:
+        try:
+            fits = shape(output_schema)
+            if not finite or not fits(result):
+                found = find_in_outputs(result, fits)
+                if found is None:
+                    ask = "invalid_output"
+                    message = message or "The answer has not the form that the task type's `output_schema` asks for."
+                    raw_text = _raw(result) if finite else raw_text
+                else:
+                    result, raw_text = found
+                    ask, message = None, None
+        except BadSchema as error:
+            return Failure(
+                ErrorClass.PERMANENT,
+                Cause.PRECONDITION,
+                f"The task type's `output_schema` cannot be used: {plain(str(error))}. Correct the type and requeue.",
+                raw_text=_cut(_raw(result)),
+            )
+    if run.status == "partial-succeeded":
+        told = "; ".join(step_errors) or (plain(run.error) if run.error else "")
+        told = told or "a step failed and its fallback was used"
+        ask, message = (
+            "partial_result",
+            " ".join(["Dify finished in part:", told + "."] + ([message] if message else [])),
+        )
+    return Success(
+        result=result,
+        raw_text=_cut(raw_text) or None,
+        tokens=run.total_tokens,
+        ask=ask,
+        ask_message=message,
+        reference=run.id or None,
+    )
+
+
+def _raw(outputs: Json) -> str:
+    """What the model wrote: the only text in the outputs, or all of them as JSON."""
+    texts = [leaf for leaf in leaves(outputs) if isinstance(leaf, str)]
+    return texts[0] if len(texts) == 1 else json.dumps(outputs, ensure_ascii=False)
+
+
+def _cut(text: str) -> str:
+    text = clean_text(text)
+    return text if len(text) <= MAX_RAW_TEXT else text[:MAX_RAW_TEXT] + "…"

@@ -1,0 +1,155 @@
+"""The handler `dify.workflow`: one task, one run of a Dify workflow app, followed to its end whatever breaks."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+from board.ports import (
+    Cause,
+    ErrorClass,
+    Failure,
+    Job,
+    JsonObject,
+    Lost,
+    NotSent,
+    NotStarted,
+    Outcome,
+    Refused,
+    SentOperation,
+    UnknownOutcome,
+)
+from integrations.dify.client import BadConnection, Client, Run
+from integrations.dify.errors import ApiError
+from integrations.dify.follow import Deadline, Pace, Search
+from integrations.dify.inputs import Forms
+from integrations.dify.jsontext import clean
+from integrations.dify.live import CutShort, LiveRun
+from integrations.dify.outcomes import outcome_of
+
+
+class Workflow:
+    """Runs a workflow app in streaming mode. Options: `workflow_id`, a published version to pin."""
+
+    name = "dify.workflow"
+    connection_kind: str | None = "dify"
+    side_effects = False
+
+    def __init__(self, pace: Pace | None = None) -> None:
+        self._pace = pace or Pace()
+        self._forms = Forms()
+
+    def check(self, handler: Mapping[str, Any]) -> Sequence[tuple[str, str]]:
+        """Problems of a type's handler block."""
+        problems = []
+        if not handler.get("connection"):
+            problems.append(("connection", "dify.workflow needs a connection of the kind dify: name one."))
+        if not isinstance(handler.get("inputs", {}), Mapping):
+            problems.append(("inputs", "The inputs must be an object: a name of the app's start form, then its value."))
+        version = handler.get("workflow_id")
+        if version is not None and (not isinstance(version, str) or not version.strip()):
+            problems.append(("workflow_id", "The workflow_id must be the text of a published version's id."))
+        return problems
+
+    async def run(self, job: Job) -> Outcome:
+        """Start a run and follow it. The wire user is the attempt's own, so that a lost run can be found again."""
+        deadline = Deadline(job.timeout)
+        client = _client(job)
+        if isinstance(client, Failure):
+            return client
+        try:
+            async with asyncio.timeout_at(deadline.at):
+                request = await self._request(job, client)
+        except TimeoutError:
+            return Failure(ErrorClass.TRANSIENT, Cause.TIMEOUT, "Dify did not answer in time; nothing was sent.")
+        except Refused as error:
+            return Failure(ErrorClass.PERMANENT, Cause.PRECONDITION, str(error))
+        if isinstance(request, Failure):
+            return request
+
+        # The announced content is what is asked, without the user, which is another one at every attempt.
+        await job.send(kind="dify.run", target=f"Dify app “{client.name}”", request=_encode(request))
+        sent_at = datetime.now(UTC)
+        search = Search(job, client, deadline, job.user, sent_at, self._pace)
+        live = LiveRun(job)
+        doubt: Failure
+        try:
+            async with asyncio.timeout_at(deadline.at):
+                body = _encode({**request, "user": job.user})
+                async with client.run(body, job.options.get("workflow_id")) as answer:
+                    run = await live.watch(answer)
+            return outcome_of(run, client, job.output_schema, streamed=live.text, step_errors=live.step_errors)
+        except TimeoutError:
+            return search.still_open(live.run_id)
+        except NotSent as error:
+            return Failure(ErrorClass.TRANSIENT, Cause.NETWORK, f"Dify cannot be reached, nothing was sent: {error}")
+        except Refused as error:
+            return Failure(ErrorClass.PERMANENT, Cause.PRECONDITION, str(error))
+        except ApiError as error:
+            doubt = client.failure(error)
+            if not error.unsure or (doubt.error_class is ErrorClass.PERMANENT and error.status != 200):
+                return doubt
+        except (Lost, CutShort) as error:
+            doubt = Failure(ErrorClass.TRANSIENT, Cause.NETWORK, f"Dify's answer was lost: {error}.")
+        return await self._find_out(search, live, doubt)
+
+    async def reconcile(self, job: Job, operation: SentOperation) -> Outcome | NotStarted:
+        """What became of an earlier attempt's run: by its id, else by that attempt's user in the run log."""
+        deadline = Deadline(job.timeout)
+        client = _client(job)
+        if isinstance(client, Failure):
+            return replace(client, open_operation=True)
+        search = Search(job, client, deadline, operation.user, operation.sent_at, self._pace)
+        found = await search.outcome(operation.reference)
+        return outcome_of(found, client, job.output_schema) if isinstance(found, Run) else found
+
+    async def _request(self, job: Job, client: Client) -> JsonObject | Failure:
+        """The request without its user, checked against the app's start form; or why it cannot be sent."""
+        assert job.connection is not None
+        inputs = clean(job.inputs)
+        # Without `handler.inputs` the whole payload is offered, and the form takes what it knows.
+        strict = job.inputs != job.payload
+        fitted = await self._forms.fit(client, job.connection, inputs, strict=strict)
+        if isinstance(fitted, Failure):
+            return fitted
+        try:
+            _encode(fitted)
+        except ValueError:
+            return Failure(
+                ErrorClass.PERMANENT,
+                Cause.PRECONDITION,
+                "Nothing was sent to Dify: `handler.inputs` hold a number that JSON does not know (NaN or Infinity).",
+            )
+        return {"inputs": fitted, "response_mode": "streaming"}
+
+    async def _find_out(self, search: Search, live: LiveRun, doubt: Failure) -> Outcome:
+        """The stream did not tell how it ended: ask, and only where there is no run say that it failed."""
+        found = await search.outcome(live.run_id)
+        if isinstance(found, Run):
+            return outcome_of(
+                found, search.client, search.job.output_schema, streamed=live.text, step_errors=live.step_errors
+            )
+        if isinstance(found, NotStarted):
+            return replace(doubt, message=f"{doubt.message} {found.message}")
+        if isinstance(found, UnknownOutcome) and live.text:
+            return replace(found, raw_text=live.text)
+        return found
+
+
+def _client(job: Job) -> Client | Failure:
+    if job.connection is None:
+        return Failure(
+            ErrorClass.PERMANENT, Cause.PRECONDITION, "The task type names no connection: set `handler.connection`."
+        )
+    try:
+        return Client(job.http, job.connection)
+    except BadConnection as error:
+        return Failure(ErrorClass.PERMANENT, Cause.PRECONDITION, str(error))
+
+
+def _encode(value: JsonObject) -> bytes:
+    return json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
