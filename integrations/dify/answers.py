@@ -24,6 +24,10 @@ Fits = Callable[[Json], bool]
 # Reasoning models write these around their thoughts; some send the closing tag only.
 _REASONING_TAG = re.compile(r"<(/?)(?:think|thinking|thought|reasoning)(?:\s[^<>]{0,200})?>", re.IGNORECASE)
 _OPENING = re.compile(r"[{\[]")
+# Dify's texts end at 400,000 characters. The limits keep a hostile text from holding up the other tasks of a worker:
+# what is longer, or opens more brackets in vain, holds no answer.
+MAX_TEXT = 1_000_000
+MAX_MISSES = 2_000
 _INVISIBLE = "\ufeff\u200b\u200c\u200d\u2060"
 
 _lenient = json.JSONDecoder(parse_int=read_integer)
@@ -86,6 +90,8 @@ def is_empty(value: Json) -> bool:
 
 def find_json(text: str, fits: Fits) -> list[Json]:
     """The different values of the asked shape in a text. Take one only where it is the only one."""
+    if len(text) > MAX_TEXT:
+        return []
     whole = _strict(text.strip().strip(_INVISIBLE))
     if whole is not None and fits(whole):
         return [whole]
@@ -118,7 +124,7 @@ def _json_pieces(text: str) -> list[str]:
     takes everything behind it.
     """
     pieces: list[str] = []
-    position = 0
+    position = misses = 0
     while opening := _OPENING.search(text, position):
         start = opening.start()
         try:
@@ -127,6 +133,9 @@ def _json_pieces(text: str) -> list[str]:
             if error.msg.startswith("Unterminated string"):
                 break
             position = max(start + 1, error.pos)
+            misses += 1
+            if misses > MAX_MISSES:
+                return []
         except RecursionError:
             break
         else:

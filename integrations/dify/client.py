@@ -20,7 +20,7 @@ PAUSED = "paused"
 # Keep-alives come every 10 s. A minute without one means that the connection is dead.
 STREAM_SILENCE = 60.0
 
-_DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h|)")
+_DURATION = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*(ms|s|m|h|)")
 _UNITS = {"ms": 0.001, "s": 1.0, "": 1.0, "m": 60.0, "h": 3600.0}
 
 
@@ -69,7 +69,7 @@ class Client:
     """
 
     def __init__(self, http: Http, connection: ConnectionView) -> None:
-        key = re.sub(r"^bearer\s+", "", connection.secrets.get("key", "").strip(), flags=re.IGNORECASE)
+        key = re.sub(r"^bearer(\s+|$)", "", connection.secrets.get("key", "").strip(), flags=re.IGNORECASE)
         if not key or not key.isascii() or not key.isprintable() or " " in key:
             raise BadConnection(
                 f"The connection “{connection.name}” has no usable key: set `key` to the app's API key (app-…)."

@@ -192,7 +192,7 @@ def read_retry_after(value: str | None) -> float | None:
         return None
     text = value.strip()
     try:
-        if re.fullmatch(r"\d{1,12}(\.\d{1,6})?", text):
+        if re.fullmatch(r"[0-9]{1,12}(\.[0-9]{1,6})?", text):
             seconds = float(text)
         else:
             at = parsedate_to_datetime(text)

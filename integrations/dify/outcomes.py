@@ -51,36 +51,28 @@ def outcome_of(
 
 
 def _succeeded(run: Run, output_schema: JsonObject | None, streamed: str, step_errors: Sequence[str]) -> Outcome:
-    result: Json = run.outputs
-    raw_text = streamed
+    result, raw_text = run.outputs, streamed
     ask: AskReason | None = None
     message: str | None = None
-    finite = is_finite(result)
-    if not finite:
-        ask, message = "invalid_output", "The answer holds a number that JSON does not know (NaN or Infinity)."
-        raw_text = raw_text or _raw(result)
-        result = without_nonfinite(result)
-    if is_empty(result):
+    if is_empty(run.outputs):
         ask, message = "empty_output", "Dify finished without any text or value in its outputs."
-    elif output_schema is not None:
+    else:
         try:
-            fits = shape(output_schema)
-            if not finite or not fits(result):
-                found = find_in_outputs(result, fits)
-                if found is None:
-                    ask = "invalid_output"
-                    message = message or "The answer has not the form that the task type's `output_schema` asks for."
-                    raw_text = _raw(result) if finite else raw_text
-                else:
-                    result, raw_text = found
-                    ask, message = None, None
+            found = _asked_for(run.outputs, output_schema)
         except BadSchema as error:
             return Failure(
                 ErrorClass.PERMANENT,
                 Cause.PRECONDITION,
                 f"The task type's `output_schema` cannot be used: {plain(str(error))}. Correct the type and requeue.",
-                raw_text=_cut(_raw(result)),
+                raw_text=_cut(_raw(run.outputs)),
             )
+        if found is None:
+            ask, message = "invalid_output", "The answer has not the form that the type's `output_schema` asks for."
+            if not is_finite(run.outputs):
+                message = "The answer holds a number that JSON does not know (NaN or Infinity)."
+            result, raw_text = without_nonfinite(run.outputs), _raw(run.outputs)
+        else:
+            result, raw_text = found[0], found[1] or streamed
     if run.status == "partial-succeeded":
         told = "; ".join(step_errors) or (plain(run.error) if run.error else "")
         told = told or "a step failed and its fallback was used"
@@ -98,10 +90,18 @@ def _succeeded(run: Run, output_schema: JsonObject | None, streamed: str, step_e
     )
 
 
+def _asked_for(outputs: Json, output_schema: JsonObject | None) -> tuple[Json, str] | None:
+    """The value of the asked shape and the text that held it, empty where it is the outputs themselves."""
+    if output_schema is None:
+        return (outputs, "") if is_finite(outputs) else None
+    fits = shape(output_schema)
+    return (outputs, "") if fits(outputs) else find_in_outputs(outputs, fits)
+
+
 def _raw(outputs: Json) -> str:
-    """What the model wrote: the only text in the outputs, or all of them as JSON."""
-    texts = [leaf for leaf in leaves(outputs) if isinstance(leaf, str)]
-    return texts[0] if len(texts) == 1 else json.dumps(outputs, ensure_ascii=False)
+    """What the model wrote: the text where the outputs are nothing else, or all of them as JSON."""
+    found = leaves(outputs)
+    return found[0] if len(found) == 1 and isinstance(found[0], str) else json.dumps(outputs, ensure_ascii=False)
 
 
 def _cut(text: str) -> str:
