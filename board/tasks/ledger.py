@@ -16,7 +16,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 
 from board.db.clock import now, read_now
 from board.tasks.history import By, event_row, record
-from board.tasks.models import attempts, retired_ids, task_data, task_events, tasks
+from board.tasks.models import READY, SUSPECT, attempts, retired_ids, task_data, task_events, tasks
 from board.tasks.states import RULES, TERMINAL, IllegalMove, Move, Phase, Status, after
 
 
@@ -128,8 +128,8 @@ class Ledger:
         """
         found = (
             select(tasks.c.id, tasks.c.status)
-            .where(tasks.c.status.in_([Status.PENDING, Status.RETRYING]), tasks.c.lane == lane)
-            .where(tasks.c.ready_at <= now(), tasks.c.unmet_needs == 0, tasks.c.suspect.is_(suspects))
+            .where(READY, tasks.c.lane == lane, tasks.c.ready_at <= now(), tasks.c.unmet_needs == 0)
+            .where(SUSPECT if suspects else tasks.c.suspect.is_(False))
             .where((tasks.c.phase == Phase.WORK) | tasks.c.has_action)
             .order_by(tasks.c.ready_at, tasks.c.id)
             .limit(limit)
@@ -218,7 +218,7 @@ class Ledger:
             guards.append(tasks.c.cancel_requested.is_(False))
         change = _Change(by, changes or {}, data, note, details)
         moved = self._move(tx, lease.task, move, Status.RUNNING, guards, change)
-        if moved is None and not (move is not Move.STOP and self._cancelling(tx, lease)):
+        if moved is None and not (move is not Move.STOP and self.cancelling(tx, lease)):
             record(tx, lease.task, "stale_result", by, note=f"A late “{move}” of attempt {lease.token} was refused.")
         return moved
 
@@ -338,7 +338,8 @@ class Ledger:
         for follower in self.followers:
             follower(tx, moved)
 
-    def _cancelling(self, tx: Connection, lease: Lease) -> bool:
+    def cancelling(self, tx: Connection, lease: Lease) -> bool:
+        """Whether this attempt still holds its task and was asked to stop."""
         flags = select(tasks.c.cancel_requested).where(
             tasks.c.id == lease.task, tasks.c.lease_token == lease.token, tasks.c.status == Status.RUNNING
         )

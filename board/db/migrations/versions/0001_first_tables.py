@@ -142,6 +142,20 @@ def upgrade() -> None:
             postgresql_where=sa.text("status IN ('pending', 'retrying')"),
         )
         batch_op.create_index("ix_tasks_status_created", ["status", "created_at", "id"], unique=False)
+        batch_op.create_index(
+            "ix_tasks_suspects",
+            ["ready_at"],
+            unique=False,
+            sqlite_where=sa.text("suspect"),
+            postgresql_where=sa.text("suspect"),
+        )
+        batch_op.create_index(
+            "ix_tasks_grace",
+            ["ready_at"],
+            unique=False,
+            sqlite_where=sa.text("status = 'pending' AND phase = 'act'"),
+            postgresql_where=sa.text("status = 'pending' AND phase = 'act'"),
+        )
         batch_op.create_index("ix_tasks_type_status", ["type", "status", "id"], unique=False)
         batch_op.create_index("ix_tasks_updated", ["updated_at", "id"], unique=False)
 
@@ -394,6 +408,12 @@ def downgrade() -> None:
     op.drop_table("users")
     with op.batch_alter_table("tasks", schema=None) as batch_op:
         batch_op.drop_index("ix_tasks_updated")
+        batch_op.drop_index("ix_tasks_suspects", sqlite_where=sa.text("suspect"), postgresql_where=sa.text("suspect"))
+        batch_op.drop_index(
+            "ix_tasks_grace",
+            sqlite_where=sa.text("status = 'pending' AND phase = 'act'"),
+            postgresql_where=sa.text("status = 'pending' AND phase = 'act'"),
+        )
         batch_op.drop_index("ix_tasks_type_status")
         batch_op.drop_index("ix_tasks_status_created")
         batch_op.drop_index(

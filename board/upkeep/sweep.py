@@ -1,0 +1,103 @@
+"""What time alone brings about: leases that ran out, and grace times that are over. Safe in any number of processes."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+from sqlalchemy import Connection, RowMapping, Select, select, update
+
+from board.catalogue.store import Catalogue
+from board.db.clock import now
+from board.db.engine import Database
+from board.effects import operations
+from board.review.policy import Reason
+from board.tasks.history import TIMER, By
+from board.tasks.ledger import Ledger, Stale
+from board.tasks.models import IN_GRACE, RUNNING, attempts, tasks
+from board.tasks.states import Move
+
+log = logging.getLogger(__name__)
+
+SWEEP = By("system", "sweep", "timer")
+BATCH = 100  # rows per transaction: others get their turn in between
+
+
+def finish_grace(db: Database, ledger: Ledger) -> int:
+    """Approved tasks with no action left become done once their grace time is over. Returns how many."""
+    due = select(tasks).where(IN_GRACE, tasks.c.has_action.is_(False), tasks.c.ready_at <= now()).limit(BATCH)
+    with db.read() as connection:
+        if connection.execute(due.limit(1)).first() is None:
+            return 0
+    done = 0
+    with db.write() as tx:
+        for row in tx.execute(_locked(tx, due)).mappings().all():
+            ledger.move(tx, row, Move.FINISH, TIMER)
+            done += 1
+    return done
+
+
+def rescue_leases(db: Database, ledger: Ledger, catalogue: Catalogue) -> int:
+    """Tasks whose lease ran out come back, are given up, or stop when that was asked. Returns how many."""
+    lost = select(tasks).where(RUNNING, tasks.c.lease_until < now()).order_by(tasks.c.lease_until).limit(BATCH)
+    with db.read() as connection:
+        if connection.execute(lost.limit(1)).first() is None:
+            return 0
+    rescued = 0
+    with db.write() as tx:
+        for row in tx.execute(_locked(tx, lost)).mappings().all():
+            try:
+                _rescue(tx, ledger, catalogue, row)
+                rescued += 1
+            except Stale:
+                log.info("task %s was settled while its lease was being looked at", row["task_id"])
+    return rescued
+
+
+def _rescue(tx: Connection, ledger: Ledger, catalogue: Catalogue, row: RowMapping) -> None:
+    # The predicate once more, on the row itself: a heartbeat may have come in between.
+    guards = [tasks.c.lease_token == row["lease_token"], tasks.c.lease_until < now()]
+    note = f"The worker {row['lease_owner']} went silent."
+    crashes = row["crash_count"] + 1
+    most = catalogue.version(tx, row["type"], row["type_version"]).spec.max_crashes
+    open_operation = operations.left_open(tx, row)
+    if row["cancel_requested"]:
+        ledger.move(tx, row, Move.STOP, SWEEP, changes={"cancel_requested": False}, note=note, guards=guards)
+        if open_operation is not None:
+            operations.close(tx, open_operation["id"], "unknown", error="The task was cancelled during this call.")
+    elif crashes < most:
+        # What was sent stays open: the next claim asks about it before anything is started again.
+        changes = {"crash_count": crashes, "ready_at": now(), "suspect": crashes >= most - 1}
+        ledger.move(tx, row, Move.RESCUE, SWEEP, changes=changes, note=note, guards=guards)
+    elif open_operation is not None:
+        operations.close(tx, open_operation["id"], "unknown", error=note)
+        ledger.move(
+            tx,
+            row,
+            Move.ASK_UNKNOWN,
+            SWEEP,
+            changes={"crash_count": crashes, "suspect": False, **_error(crashes, most)},
+            note=f"{note} A call was under way, and nobody can tell what became of it.",
+            details={"reason": Reason.UNKNOWN_OUTCOME, "operation": open_operation["id"]},
+            guards=guards,
+        )
+    else:
+        changes = {"crash_count": crashes, "suspect": False, **_error(crashes, most)}
+        ledger.move(tx, row, Move.GIVE_UP, SWEEP, changes=changes, note=note, guards=guards)
+    tx.execute(
+        update(attempts)
+        .where(attempts.c.task == row["id"], attempts.c.number == row["lease_token"])
+        .values(finished_at=now(), outcome="lease_lost", error=note, error_cause="crash")
+    )
+
+
+def _error(crashes: int, most: int) -> dict[str, str]:
+    return {
+        "last_error": f"worker died {crashes} times while it ran this task (max_crashes is {most})",
+        "error_class": "permanent",
+        "error_cause": "crash",
+    }
+
+
+def _locked(tx: Connection, query: Select[Any]) -> Select[Any]:
+    return query.with_for_update(skip_locked=True) if tx.dialect.name == "postgresql" else query

@@ -1,0 +1,89 @@
+"""One attempt as its handler sees it: board.ports.Job over the ledger."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from sqlalchemy import RowMapping
+
+from board.db.clock import read_now
+from board.db.engine import Database
+from board.effects import operations
+from board.effects.callbacks import Documents, envelope
+from board.effects.operations import Wanted
+from board.ports import ConnectionView, Http, JsonObject
+from board.tasks.ledger import Lease, find
+from board.tasks.view import time
+
+
+@dataclass(slots=True)
+class AttemptJob:
+    task_id: str
+    type: str
+    phase: Literal["work", "act"]
+    priority: str
+    round: int
+    attempt: int
+    user: str
+    inputs: JsonObject
+    payload: JsonObject
+    options: Mapping[str, Any]
+    connection: ConnectionView | None
+    output_schema: JsonObject | None
+    timeout: float
+    http: Http
+    operation_key: str
+    webhook_secret: str = field(repr=False)
+    row: RowMapping
+    lease: Lease
+    may_resend: bool
+    db: Database
+    documents: Documents
+    watcher: Callable[[dict[str, Any]], None]
+    operation: int | None = None  # the id of what this attempt has announced
+
+    async def send(self, *, kind: str, target: str, request: bytes, fixed: bool = False) -> bytes:
+        wanted = Wanted(
+            key=self.operation_key,
+            kind=kind,
+            target=target,
+            request=request,
+            connection=self.connection.name if self.connection else None,
+            fixed=fixed,
+            resend=self.may_resend,
+        )
+
+        def reserve() -> tuple[int, bytes]:
+            with self.db.write() as tx:
+                return operations.send(tx, self.row, self.lease, wanted)
+
+        # Shielded: were this cut in the middle, the row could be committed without anybody knowing of it here.
+        self.operation, body = await asyncio.shield(asyncio.to_thread(reserve))
+        return body
+
+    async def reference(self, external_reference: str) -> None:
+        operation = self.operation
+        assert operation is not None, "send() comes before reference()"
+
+        def store() -> None:
+            with self.db.write() as tx:
+                operations.reference(tx, operation, self.lease, external_reference)
+
+        await asyncio.to_thread(store)
+
+    async def progress(self, percent: float | None = None, message: str | None = None) -> None:
+        self.watcher({"kind": "progress", "task_id": self.task_id, "percent": percent, "message": message})
+
+    async def text(self, piece: str) -> None:
+        self.watcher({"kind": "text", "task_id": self.task_id, "text": piece})
+
+    def envelope(self) -> bytes:
+        """The body of an action's webhook: the task as it stands, and the decision that let it out."""
+        with self.db.read() as connection:
+            row = find(connection, self.task_id)
+            assert row is not None
+            document = self.documents(connection, row)
+            return envelope("task.action", row["event_seq"], document, time(read_now(connection)))
