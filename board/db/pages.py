@@ -1,0 +1,79 @@
+"""Lists by cursor: each page starts after the last row of the one before, however many rows come and go meanwhile."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import ColumnElement, RowMapping, Select, and_, or_
+
+MAX_LIMIT = 200
+DEFAULT_LIMIT = 50
+
+
+class BadCursor(ValueError):
+    """The cursor does not belong to this list. The text says what to do."""
+
+    def __init__(self) -> None:
+        super().__init__("The cursor does not belong to this list; start again without one.")
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """One column of the order. The last key of a list must be unique."""
+
+    column: ColumnElement[Any]
+    name: str
+    descending: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    rows: list[RowMapping]
+    next_cursor: str | None
+
+
+def after(statement: Select[Any], keys: Sequence[Key], cursor: str | None, limit: int) -> Select[Any]:
+    """The statement in order, from after the cursor on; one row more than `limit`, to see whether there is a next."""
+    if cursor:
+        values = _decode(cursor, keys)
+        branches = []
+        for index, key in enumerate(keys):
+            same = [keys[i].column == values[i] for i in range(index)]
+            beyond = key.column < values[index] if key.descending else key.column > values[index]
+            branches.append(and_(*same, beyond))
+        statement = statement.where(or_(*branches))
+    order = [key.column.desc() if key.descending else key.column.asc() for key in keys]
+    return statement.order_by(*order).limit(limit + 1)
+
+
+def page(rows: Sequence[RowMapping], keys: Sequence[Key], limit: int) -> Page:
+    """The rows that `after` selected, cut to the limit, with the cursor of the next page."""
+    if len(rows) <= limit:
+        return Page(list(rows), None)
+    last = rows[limit - 1]
+    values = [_plain(last[key.name]) for key in keys]
+    text = json.dumps([_signature(keys), *values], separators=(",", ":"))
+    return Page(list(rows[:limit]), base64.urlsafe_b64encode(text.encode()).decode().rstrip("="))
+
+
+def _decode(cursor: str, keys: Sequence[Key]) -> list[Any]:
+    try:
+        signature, *values = json.loads(base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)))
+        if signature != _signature(keys) or len(values) != len(keys):
+            raise BadCursor
+        return [datetime.fromisoformat(v[1]) if isinstance(v, list) else v for v in values]
+    except (ValueError, TypeError, IndexError, AttributeError) as error:
+        raise BadCursor from error
+
+
+def _plain(value: Any) -> Any:
+    return ["t", value.isoformat()] if isinstance(value, datetime) else value
+
+
+def _signature(keys: Sequence[Key]) -> str:
+    return ",".join(("-" if key.descending else "") + key.name for key in keys)

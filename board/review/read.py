@@ -1,0 +1,131 @@
+"""Reading reviews: the inbox, one review with all that a decision needs, and the open review on a task."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from sqlalchemy import Connection, RowMapping, func, select, text
+
+from board.catalogue.store import Catalogue
+from board.db.pages import DEFAULT_LIMIT, Key, Page, after, page
+from board.review.content import consequence
+from board.review.models import reviews
+from board.review.policy import VERDICTS, Reason
+from board.tasks.models import tasks
+from board.tasks.view import time
+
+# The very text of the partial index, so that both databases can use it.
+IS_OPEN = text("reviews.status = 'open'")
+RISK_ORDER = {"high": 0, "medium": 1, "low": 2}
+
+
+def open_summaries(connection: Connection, task_ids: Sequence[int]) -> dict[int, dict[str, Any]]:
+    """The open review of each task that has one, as it stands in the task object."""
+    query = select(reviews).where(reviews.c.task.in_(task_ids), IS_OPEN)
+    return {row["task"]: summary(row) for row in connection.execute(query).mappings()}
+
+
+def summary(row: RowMapping) -> dict[str, Any]:
+    return {
+        "id": str(row["id"]),
+        "reason": row["reason"],
+        "status": row["status"],
+        "due_at": time(row["due_at"]),
+        "content_hash": row["content_hash"],
+        "version": row["version"],
+    }
+
+
+def inbox(
+    connection: Connection,
+    *,
+    status: str = "open",
+    types: Sequence[str] = (),
+    cursor: str | None = None,
+    limit: int = DEFAULT_LIMIT,
+) -> Page:
+    """Reviews with the columns of their task that a list shows.
+
+    Open ones: due first, then the aged priority, then age. Decided ones: the latest decision first.
+    """
+    shown = [
+        tasks.c.task_id,
+        tasks.c.type,
+        tasks.c.title,
+        tasks.c.priority,
+        tasks.c.lane,
+        tasks.c.source,
+        tasks.c.assignee,
+        tasks.c.created_at.label("task_created_at"),
+        tasks.c.status.label("task_status"),
+        tasks.c.type_version,
+    ]
+    query = select(reviews, *shown).join(tasks, tasks.c.id == reviews.c.task)
+    if types:
+        query = query.where(tasks.c.type.in_(types))
+    if status == "open":
+        query = query.where(IS_OPEN)
+        keys = [Key(tasks.c.lane, "lane"), Key(reviews.c.id, "id")]
+    else:
+        query = query.where(reviews.c.status == status)
+        keys = [Key(reviews.c.decided_at, "decided_at", True), Key(reviews.c.id, "id", True)]
+    return page(connection.execute(after(query, keys, cursor, limit)).mappings().all(), keys, limit)
+
+
+def count_open(connection: Connection) -> int:
+    return connection.execute(select(func.count()).select_from(reviews).where(IS_OPEN)).scalar_one()
+
+
+def by_id(connection: Connection, review_id: int) -> RowMapping | None:
+    return connection.execute(select(reviews).where(reviews.c.id == review_id)).mappings().first()
+
+
+def of_task(connection: Connection, task: int) -> list[RowMapping]:
+    """Every review of a task, oldest first."""
+    query = select(reviews).where(reviews.c.task == task).order_by(reviews.c.id)
+    return list(connection.execute(query).mappings())
+
+
+def document(
+    connection: Connection, catalogue: Catalogue, row: RowMapping, task_row: RowMapping, task: dict[str, Any]
+) -> dict[str, Any]:
+    """A review as the contract shows it; `task` and the attempts are added by the caller."""
+    spec = catalogue.version(connection, task_row["type"], task_row["type_version"]).spec
+    decided = row["status"] == "decided"
+    return {
+        "id": str(row["id"]),
+        "task_id": task_row["task_id"],
+        "reason": row["reason"],
+        "message": row["message"],
+        "status": row["status"],
+        "risk": row["risk"],
+        "verdicts": list(VERDICTS[Reason(row["reason"])]) if row["status"] == "open" else [],
+        "approvals": {"given": int(decided and row["verdict"] == "approve"), "needed": 1},
+        "operation_id": str(row["operation"]) if row["operation"] else None,
+        "version": row["version"],
+        "content_hash": row["content_hash"],
+        "round": row["round"],
+        "max_rounds": spec.review.max_rounds,
+        "due_at": time(row["due_at"]),
+        "opened_at": time(row["opened_at"]),
+        "claimed_by": None,
+        "assignee": task_row["assignee"],
+        "consequence": consequence(connection, catalogue, spec),
+        "task": task,
+        "decision": decision(row) if decided else None,
+    }
+
+
+def decision(row: RowMapping) -> dict[str, Any]:
+    return {
+        "verdict": row["verdict"],
+        "by": row["decider"],
+        "at": time(row["decided_at"]),
+        "channel": row["channel"],
+        "version": row["decided_version"],
+        "instruction": row["instruction"],
+        "reason": row["decision_reason"],
+        "reason_class": row["reason_class"],
+        "undo_until": time(row["undo_until"]),
+    }

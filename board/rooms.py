@@ -1,0 +1,115 @@
+"""Wires the rooms: makes everything one process needs, once, in the order in which the parts depend on each other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from sqlalchemy import Connection, RowMapping
+
+from board.access.crypto import Vault
+from board.access.installation import open_vault, webhook_secret
+from board.catalogue.store import Catalogue
+from board.db.engine import Database, after_commit
+from board.db.migrate import check
+from board.effects.callbacks import Callbacks
+from board.effects.deliver import Outbox
+from board.effects.guard import Guard
+from board.ports import Handler
+from board.review.decide import Decisions
+from board.review.read import open_summaries
+from board.review.visits import Visits
+from board.settings import Settings
+from board.tasks.intake import Intake
+from board.tasks.ledger import Ledger, Moved
+from board.tasks.view import documents
+from board.worker.consumer import Consumer
+from board.worker.registry import load_handlers
+from board.worker.run import Runner
+
+
+@dataclass(slots=True)
+class Board:
+    """The wired rooms. `close()` at the end."""
+
+    settings: Settings
+    db: Database
+    vault: Vault
+    catalogue: Catalogue
+    handlers: Mapping[str, Handler]
+    ledger: Ledger
+    visits: Visits
+    intake: Intake
+    decisions: Decisions
+    webhook_secret: str = field(repr=False)
+    consumer: Consumer | None = None
+    demo: bool = False
+
+    def task_documents(self, connection: Connection, rows: list[RowMapping]) -> list[dict[str, Any]]:
+        """Task objects of the contract, each with its open review."""
+        reviews = open_summaries(connection, [row["id"] for row in rows])
+        return documents(connection, rows, public_url=self.settings.public_url, reviews=reviews)
+
+    def task_document(self, connection: Connection, row: RowMapping) -> dict[str, Any]:
+        return self.task_documents(connection, [row])[0]
+
+    def make_consumer(self, **narrow: Any) -> Consumer:
+        """The consumer of this process, woken by every move made here. narrow: only_types, only_lanes."""
+        runner = Runner(
+            self.db,
+            self.ledger,
+            self.catalogue,
+            self.handlers,
+            self.task_document,
+            self.webhook_secret,
+            watcher=lambda _: None,
+        )
+        self.consumer = Consumer(
+            self.db,
+            self.ledger,
+            self.catalogue,
+            runner,
+            Outbox(self.db, self.webhook_secret),
+            concurrency=self.settings.concurrency,
+            lease=self.settings.lease,
+            allow_private=self.settings.allow_private_targets,
+            **narrow,
+        )
+        return self.consumer
+
+    def _wake(self, tx: Connection, moved: Moved) -> None:
+        """A follower: whatever a move has made ready is looked at as soon as it is committed."""
+        consumer = self.consumer
+        if consumer is not None:
+            after_commit(tx, consumer.wake if not moved.closes else consumer.wake_outbox)
+
+    def close(self) -> None:
+        self.db.close()
+
+
+def open_board(settings: Settings, *, handlers: Callable[[], Mapping[str, Handler]] = load_handlers) -> Board:
+    """Everything wired on a database whose schema fits. Raises SchemaError, WrongKey, SettingsError."""
+    db = Database(settings.database_url)
+    with db.read() as connection:
+        check(connection)
+    vault = open_vault(settings, db)
+    secret = webhook_secret(settings)
+    catalogue = Catalogue(vault)
+    ledger = Ledger()
+    visits = Visits(catalogue)
+    board = Board(
+        settings=settings,
+        db=db,
+        vault=vault,
+        catalogue=catalogue,
+        handlers=handlers(),
+        ledger=ledger,
+        visits=visits,
+        intake=Intake(ledger, catalogue, Guard(settings.allow_private_targets).check_url),
+        decisions=Decisions(ledger, catalogue),
+        webhook_secret=secret,
+    )
+    # In this order: the review of a visit stands before word of it goes out.
+    ledger.followers += [visits, Callbacks(catalogue, board.task_document), board._wake]
+    return board
