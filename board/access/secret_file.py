@@ -14,7 +14,7 @@ def read(path: Path) -> str | None:
     """The secret in the file, or None when there is no such file. SettingsError when it cannot be read or is empty."""
     try:
         text = path.read_text(encoding="utf-8").strip()
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return None
     except (OSError, UnicodeDecodeError) as error:
         raise SettingsError(f"{path} cannot be read ({_why(error)}); let the board's user read it.") from None
