@@ -105,6 +105,14 @@ def test_what_is_over_cannot_be_renewed(db: Database, person: users.Person, at: 
         assert len(tx.execute(select(table)).all()) == 1
 
 
+def test_a_session_begun_in_the_moment_of_disabling_opens_nothing(db: Database, person: users.Person) -> None:
+    with db.write() as tx:
+        users.disable(tx, person.id)
+    with db.write() as tx:
+        token, _ = sessions.start(tx, person.id)
+        assert sessions.find(tx, token) is None
+
+
 def test_signing_out_ends_this_session_or_all(db: Database, person: users.Person) -> None:
     with db.write() as tx:
         tokens = [sessions.start(tx, person.id)[0] for _ in range(3)]
