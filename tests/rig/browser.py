@@ -43,10 +43,14 @@ def chromium() -> str:
 @pytest.fixture
 def browser(chromium: str) -> Iterator[Browser]:
     """A browser of this test; `browser.new_context(locale="zh-CN")` is a second person."""
-    with sync_playwright() as playwright:
-        running = playwright.chromium.launch(executable_path=chromium, args=ARGUMENTS)
-        yield running
-        running.close()
+    try:
+        playwright = sync_playwright().start()
+    except Exception as error:  # it raises nothing more exact
+        missing("Playwright's driver", f"{error} (on Debian: apt install libatomic1)")
+    running = playwright.chromium.launch(executable_path=chromium, args=ARGUMENTS)
+    yield running
+    running.close()
+    playwright.stop()
 
 
 @pytest.fixture
