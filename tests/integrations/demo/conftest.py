@@ -11,15 +11,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import httpx
-import pytest
+import pytest_asyncio
 import uvicorn
 
 from integrations.demo.dify_app import create_app
 from integrations.demo.runs import Run
 from integrations.demo.standin import StandIn
-from integrations.demo.streams import Pace
 
-QUICK = Pace(run=0.05, ping_every=0.05, idle_limit=0.4)
 TEXT = "Please send a quote for 400 boxes, our budget is £1,200, we need them next week."
 
 
@@ -93,10 +91,20 @@ async def serving(app: Any) -> AsyncIterator[str]:
             await task
 
 
-@pytest.fixture
-async def dify() -> AsyncIterator[Client]:
-    app = create_app(Pace(QUICK.run, QUICK.ping_every, QUICK.idle_limit))
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def served() -> AsyncIterator[tuple[StandIn, str]]:
+    """One server for a module, because stopping one takes longer than most tests."""
+    app = create_app()
     async with serving(app) as address:
-        headers = {"Authorization": "Bearer app-demo-leads"}
-        async with httpx.AsyncClient(base_url=address, headers=headers, timeout=10, trust_env=False) as http:
-            yield Client(http, app.state.standin)
+        yield app.state.standin, address
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def dify(served: tuple[StandIn, str]) -> AsyncIterator[Client]:
+    """A stand-in that remembers nothing and is quick. Its tests must run in the module's event loop."""
+    memory, address = served
+    memory.reset()
+    memory.pace.run, memory.pace.ping_every, memory.pace.idle_limit = 0.05, 0.05, 0.4
+    headers = {"Authorization": "Bearer app-demo-leads"}
+    async with httpx.AsyncClient(base_url=address, headers=headers, timeout=10, trust_env=False) as http:
+        yield Client(http, memory)

@@ -15,8 +15,10 @@ from integrations.demo import dify_app
 from integrations.demo.faults import FAULTS
 from tests.integrations.demo.conftest import TEXT, Client, events_of, names
 
+pytestmark = pytest.mark.asyncio(loop_scope="module")  # the server lives in that loop
 
-def test_every_fault_is_documented() -> None:
+
+async def test_every_fault_is_documented() -> None:
     text = inspect.getdoc(dify_app) or ""
     assert [name for name in FAULTS if name != "none" and not re.search(rf"\b{name}\b", text)] == []
 

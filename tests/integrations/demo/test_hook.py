@@ -6,8 +6,12 @@ import base64
 import hmac
 from typing import Any
 
+import pytest
+
 from integrations.demo.hook import SECRET
 from tests.integrations.demo.conftest import Client
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")  # the server lives in that loop
 
 
 def signed(webhook_id: str, body: bytes, secret: str = SECRET) -> dict[str, str]:

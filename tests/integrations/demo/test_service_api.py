@@ -11,6 +11,8 @@ import pytest
 
 from tests.integrations.demo.conftest import TEXT, Client, events_of, names
 
+pytestmark = pytest.mark.asyncio(loop_scope="module")  # the server lives in that loop
+
 ERROR_KEYS = {"code", "message", "status"}
 
 
