@@ -12,6 +12,7 @@ import uuid
 
 from integrations.demo.answers import written
 from integrations.demo.faults import STOPPED
+from integrations.demo.judges.words import is_chinese
 from integrations.demo.runs import Run
 from integrations.demo.wire import JsonObject
 
@@ -121,7 +122,7 @@ def _finish(run: Run, status: str, error: str | None) -> None:
 
 
 def _pause(run: Run) -> None:
-    chinese = any("\u4e00" <= letter <= "\u9fff" for letter in str(run.inputs))
+    chinese = is_chinese(run.inputs["text"])
     run.form = {
         "form_id": str(uuid.uuid4()),
         "node_id": "person",

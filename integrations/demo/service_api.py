@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, Callable
 from datetime import UTC, datetime
 
 from starlette.requests import Request
@@ -11,7 +11,7 @@ from starlette.routing import Route
 
 from integrations.demo import engine
 from integrations.demo.runs import ENDED, Run
-from integrations.demo.standin import enter
+from integrations.demo.standin import enter, enter_with_body
 from integrations.demo.starting import run_workflow, user_of
 from integrations.demo.streams import follow
 from integrations.demo.uploads import LIMITS, MIB
@@ -23,7 +23,6 @@ from integrations.demo.wire import (
     frame,
     invalid_param,
     json_answer,
-    json_body,
     not_found,
 )
 
@@ -75,8 +74,7 @@ async def run_detail(request: Request) -> Response:
 
 async def stop(request: Request) -> Response:
     """Always success, for unknown ids as well; the user is not compared."""
-    body = await json_body(request)
-    standin, _ = await enter(request, "stop", body)
+    standin, _, body = await enter_with_body(request, "stop")
     user_of(body)
     run = standin.book.by_task(request.path_params["task_id"])
     if run is not None:
@@ -100,7 +98,7 @@ async def events(request: Request) -> Response:
     return Streamed(follow(run, standin.pace, 0 if snapshot else len(run.events), past_pause=past_pause))
 
 
-async def _pieces(*pieces: bytes) -> AsyncIterator[bytes]:
+async def _pieces(*pieces: bytes) -> AsyncGenerator[bytes, None]:
     for piece in pieces:
         yield piece
 
@@ -179,8 +177,7 @@ async def show_form(request: Request) -> Response:
 
 async def submit_form(request: Request) -> Response:
     """One-shot: the run goes on, a second answer is 412."""
-    body = await json_body(request)
-    standin, app = await enter(request, body=body)
+    standin, app, body = await enter_with_body(request)
     user_of(body)
     run = standin.book.by_form(app, request.path_params["token"])
     form = _form(run)

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Coroutine
 from dataclasses import dataclass, field
-from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -16,7 +14,7 @@ from integrations.demo.faults import Faults, Plan
 from integrations.demo.runs import KEPT, RunBook
 from integrations.demo.streams import Pace
 from integrations.demo.uploads import Uploads
-from integrations.demo.wire import DifyError, JsonObject, json_answer
+from integrations.demo.wire import DifyError, JsonObject, json_answer, json_body
 
 
 @dataclass(slots=True)
@@ -67,10 +65,25 @@ async def enter(request: Request, call: str | None = None, body: object = None) 
     standin = of(request)
     standin.note(request, body)
     app = app_of(request)
-    plan = standin.faults.take(call, "") if call else None
-    if plan is not None and plan.http_status is not None:
-        raise FaultAnswer(await http_answer(plan))
+    if call is not None:
+        plan = standin.faults.take(call, f"{request.url.path} {dict(request.query_params)} {body}")
+        if plan is not None and plan.http_status is not None:
+            raise FaultAnswer(await http_answer(plan))
     return standin, app
+
+
+async def enter_with_body(request: Request, call: str | None = None) -> tuple[StandIn, DemoApp, JsonObject]:
+    """As `enter`, for calls with a JSON body, which is judged after the key. Raises DifyError 400 and 415 too."""
+    body: JsonObject | None = None
+    refusal: DifyError | None = None
+    try:
+        body = await json_body(request)
+    except DifyError as error:
+        refusal = error
+    standin, app = await enter(request, call, body)
+    if refusal is not None or body is None:
+        raise refusal or DifyError(400, "bad_request", "The body is missing.")
+    return standin, app, body
 
 
 def app_of(request: Request) -> DemoApp:
@@ -92,14 +105,3 @@ async def http_answer(plan: Plan) -> Response:
         return Response(plan.body, plan.http_status, {"Content-Type": "text/html"} | plan.headers)
     body = {"code": plan.code or "unknown", "message": plan.message, "status": plan.http_status}
     return json_answer(body, plan.http_status, plan.headers)
-
-
-async def first(*waits: Coroutine[Any, Any, Any]) -> None:
-    """Wait for whichever ends first and cancel the rest."""
-    tasks = [asyncio.create_task(wait) for wait in waits]
-    try:
-        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-    finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)

@@ -5,9 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import uuid
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from dataclasses import replace
-from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -16,7 +15,7 @@ from integrations.demo.apps import DemoApp
 from integrations.demo.engine import paused, play
 from integrations.demo.faults import FAULTS, BadFault, Plan
 from integrations.demo.runs import Run
-from integrations.demo.standin import StandIn, enter, first, http_answer
+from integrations.demo.standin import StandIn, enter_with_body, http_answer
 from integrations.demo.streams import answer
 from integrations.demo.uploads import files_of
 from integrations.demo.wire import (
@@ -26,9 +25,8 @@ from integrations.demo.wire import (
     Streamed,
     invalid_param,
     json_answer,
-    json_body,
     not_found,
-    until_gone,
+    unless_gone,
 )
 
 USER_LENGTH = 255  # the width of Dify's database column
@@ -36,8 +34,7 @@ USER_LENGTH = 255  # the width of Dify's database column
 
 async def run_workflow(request: Request) -> Response:
     """Start a run and answer in the asked mode; a missing response_mode is blocking."""
-    body = await json_body(request)
-    standin, app = await enter(request, body=body)
+    standin, app, body = await enter_with_body(request)
     _check_version(app, request.path_params.get("workflow_id"))
     user_of(body)
     given = body.get("inputs")
@@ -51,7 +48,7 @@ async def run_workflow(request: Request) -> Response:
     if plan.forget_files:
         standin.uploads.by_id.clear()
     if plan.http_status is not None and not plan.start:
-        return await _unless_gone(request, http_answer(plan))
+        return await unless_gone(request.receive, http_answer(plan)) or Response()
     run: Run | None = None
     if plan.start:
         try:
@@ -64,7 +61,7 @@ async def run_workflow(request: Request) -> Response:
     if run is not None:
         standin.book.add(run, play(run, standin.pace.run))
     if plan.http_status is not None:
-        return await _unless_gone(request, http_answer(plan))
+        return await unless_gone(request.receive, http_answer(plan)) or Response()
     if mode == "streaming":
         headers = {"X-Workflow-Run-ID": run.id} if run and plan.run_id_header else {}
         return Streamed(answer(run, plan, standin.pace), headers=headers)
@@ -107,31 +104,20 @@ def _prepare(standin: StandIn, app: DemoApp, body: JsonObject, plan: Plan) -> Ru
     return Run(app, user, inputs, plan, plan.run_id or str(uuid.uuid4()), [] if plan.hide_files else items)
 
 
-async def _unless_gone(request: Request, wait: Any) -> Response:
-    """The awaited answer; when the client leaves first, an empty one that nobody reads."""
-    answers: list[Response] = []
-
-    async def get() -> None:
-        answers.append(await wait)
-
-    await first(get(), until_gone(request.receive))
-    return answers[0] if answers else Response()
-
-
 async def _block(request: Request, run: Run | None, plan: Plan) -> Response:
     """The blocking answer: a failed run is HTTP 200 too."""
     if plan.event_status is not None:
         raise DifyError(plan.event_status, plan.code or "internal_server_error", plan.message)
     if run is None or plan.until != "end":
         return Streamed(_broken(plan), "application/json")
-    await first(run.settled(), until_gone(request.receive))
+    await unless_gone(request.receive, run.settled())
     data = run.result()
     if run.status == "paused":
         data |= paused(run)
     return json_answer({"task_id": run.task_id, "workflow_run_id": run.id, "data": data})
 
 
-async def _broken(plan: Plan) -> AsyncIterator[bytes]:
+async def _broken(plan: Plan) -> AsyncGenerator[bytes, None]:
     """A blocking body that never comes: cut, empty, or awaited for ever."""
     if plan.ending in ("hold", "stall"):
         await asyncio.Event().wait()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import contextlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from dataclasses import dataclass
 
 from integrations.demo.faults import Plan
@@ -34,12 +34,12 @@ class _Clock:
         return max(0.0, min(self.pinged + self.pace.ping_every, self.heard + self.pace.idle_limit) - now)
 
 
-def follow(run: Run, pace: Pace, skip: int, past_pause: bool) -> AsyncIterator[bytes]:
+def follow(run: Run, pace: Pace, skip: int, past_pause: bool) -> AsyncGenerator[bytes, None]:
     """The honest stream of a run from its event number `skip` on; past_pause: to the true end, over any pause."""
     return _events(run, pace, skip, "finish" if past_pause else "end")
 
 
-async def answer(run: Run | None, plan: Plan, pace: Pace) -> AsyncIterator[bytes]:
+async def answer(run: Run | None, plan: Plan, pace: Pace) -> AsyncGenerator[bytes, None]:
     """The stream that answers POST /workflows/run, with all that the plan does to it."""
     if plan.raw is not None:
         async for piece in _raw(plan):
@@ -63,7 +63,7 @@ async def answer(run: Run | None, plan: Plan, pace: Pace) -> AsyncIterator[bytes
         yield CUT
 
 
-async def _events(run: Run, pace: Pace, sent: int, until: str) -> AsyncIterator[bytes]:
+async def _events(run: Run, pace: Pace, sent: int, until: str) -> AsyncGenerator[bytes, None]:
     """Starts with a ping, as Dify does. `until` started: to workflow_started; text: to the second piece of
     text; end: to the last event there is; finish: not ended by a pause."""
     now = asyncio.get_running_loop().time
@@ -94,7 +94,7 @@ async def _events(run: Run, pace: Pace, sent: int, until: str) -> AsyncIterator[
             yield PING
 
 
-async def _silence(pace: Pace) -> AsyncIterator[bytes]:
+async def _silence(pace: Pace) -> AsyncGenerator[bytes, None]:
     """Pings and nothing else until the idle limit."""
     now = asyncio.get_running_loop().time
     end = now() + pace.idle_limit
@@ -103,7 +103,7 @@ async def _silence(pace: Pace) -> AsyncIterator[bytes]:
         yield PING
 
 
-async def _raw(plan: Plan) -> AsyncIterator[bytes]:
+async def _raw(plan: Plan) -> AsyncGenerator[bytes, None]:
     data = base64.b64decode(plan.raw or "")
     sizes = list(plan.sizes)
     while data:

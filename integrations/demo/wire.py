@@ -5,14 +5,15 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-from collections.abc import AsyncIterator, Mapping
-from typing import Any
+from collections.abc import AsyncGenerator, Coroutine, Mapping
+from typing import Any, TypeVar
 
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 JsonObject = dict[str, Any]
+T = TypeVar("T")
 
 PING = b"event: ping\n\n"
 CUT = b"\x00cut"  # yielded by a stream to say: drop the connection here, in the middle of the body
@@ -81,7 +82,7 @@ class Streamed(Response):
 
     def __init__(
         self,
-        pieces: AsyncIterator[bytes],
+        pieces: AsyncGenerator[bytes, None],
         media_type: str = "text/event-stream",
         headers: Mapping[str, str] | None = None,
     ) -> None:
@@ -91,17 +92,10 @@ class Streamed(Response):
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
-        sending = asyncio.create_task(self._send_pieces(send))
-        leaving = asyncio.create_task(until_gone(receive))
-        _, pending = await asyncio.wait({sending, leaving}, return_when=asyncio.FIRST_COMPLETED)
-        for task in pending:
-            task.cancel()
-        await asyncio.gather(*pending, return_exceptions=True)
-        if sending.done() and not sending.cancelled():
-            sending.result()
+        await unless_gone(receive, self._send_pieces(send))
 
     async def _send_pieces(self, send: Send) -> None:
-        async with contextlib.aclosing(self.pieces) as pieces:  # type: ignore[type-var]
+        async with contextlib.aclosing(self.pieces) as pieces:
             async for piece in pieces:
                 if piece == CUT:
                     return
@@ -109,7 +103,17 @@ class Streamed(Response):
         await send({"type": "http.response.body", "body": b"", "more_body": False})
 
 
-async def until_gone(receive: Receive) -> None:
-    """Returns when the client has left. The request's body must have been read before."""
+async def unless_gone(receive: Receive, work: Coroutine[Any, Any, T]) -> T | None:
+    """What the work gives, or None when the client leaves first. The request's body must have been read before."""
+    working, leaving = asyncio.create_task(work), asyncio.create_task(_disconnect(receive))
+    try:
+        await asyncio.wait({working, leaving}, return_when=asyncio.FIRST_COMPLETED)
+        return working.result() if working.done() else None
+    finally:
+        working.cancel()
+        leaving.cancel()
+
+
+async def _disconnect(receive: Receive) -> None:
     while (await receive())["type"] != "http.disconnect":
         pass

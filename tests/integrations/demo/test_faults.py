@@ -446,3 +446,11 @@ async def test_reset_and_pace(dify: Client) -> None:
     seen = (await dify.http.get("/_standin/runs")).json()
     assert (seen["started"], seen["runs"], len(seen["requests"])) == (0, [], 0)
     assert dify.memory.pace.run == 0.01
+
+
+async def test_a_match_looks_at_paths_of_other_calls(dify: Client) -> None:
+    fault = {"fault": "http", "http_status": 502, "on": "logs", "match": "board:2:1"}
+    await dify.http.post("/_standin/faults", json={"faults": [fault]})
+    assert (await dify.http.get("/v1/workflows/logs")).status_code == 200
+    query = {"created_by_end_user_session_id": "board:2:1"}
+    assert (await dify.http.get("/v1/workflows/logs", params=query)).status_code == 502

@@ -284,3 +284,9 @@ async def test_what_was_seen_never_holds_the_key(dify: Client) -> None:
     assert answer.json()["started"] == 1
     assert answer.json()["runs"][0]["status"] == "succeeded"
     assert answer.json()["requests"][0]["body"]["user"] == "board:1:1"
+
+
+async def test_the_key_is_judged_before_the_body(dify: Client) -> None:
+    headers = {"Authorization": "Bearer app-unknown", "Content-Type": "text/plain"}
+    answer = await dify.http.post("/v1/workflows/run", content=b"{", headers=headers)
+    assert answer.status_code == 401
