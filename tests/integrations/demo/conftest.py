@@ -75,6 +75,13 @@ def names(events: list[dict[str, Any]]) -> list[str]:
     return [event["event"] for event in events]
 
 
+def last(events: list[dict[str, Any]]) -> dict[str, Any]:
+    """The data of the closing event."""
+    assert events[-1]["event"] == "workflow_finished"
+    data: dict[str, Any] = events[-1]["data"]
+    return data
+
+
 @contextlib.asynccontextmanager
 async def serving(app: Any) -> AsyncIterator[str]:
     """The application on a free port; yields its address."""
