@@ -23,6 +23,7 @@ from board.review.visits import Visits
 from board.settings import Settings
 from board.tasks.intake import Intake
 from board.tasks.ledger import Ledger, Moved
+from board.tasks.states import Status
 from board.tasks.view import documents
 from board.worker.consumer import Consumer
 from board.worker.registry import load_handlers
@@ -81,8 +82,9 @@ class Board:
     def _wake(self, tx: Connection, moved: Moved) -> None:
         """A follower: whatever a move has made ready is looked at as soon as it is committed."""
         consumer = self.consumer
-        if consumer is not None:
-            after_commit(tx, consumer.wake if not moved.closes else consumer.wake_outbox)
+        if consumer is not None and moved.status is not Status.RUNNING:
+            waits = moved.status in (Status.PENDING, Status.RETRYING)
+            after_commit(tx, consumer.wake if waits else consumer.wake_outbox)
 
     def close(self) -> None:
         self.db.close()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import Connection, RowMapping, func, select, text
+from sqlalchemy import Connection, RowMapping, case, func, select, text
 
 from board.catalogue.store import Catalogue
 from board.db.pages import DEFAULT_LIMIT, Key, Page, after, page
@@ -17,7 +17,7 @@ from board.tasks.view import time
 
 # The very text of the partial index, so that both databases can use it.
 IS_OPEN = text("reviews.status = 'open'")
-RISK_ORDER = {"high": 0, "medium": 1, "low": 2}
+_RISK = case((reviews.c.risk == "high", 0), (reviews.c.risk == "medium", 1), else_=2)
 
 
 def open_summaries(connection: Connection, task_ids: Sequence[int]) -> dict[int, dict[str, Any]]:
@@ -47,7 +47,7 @@ def inbox(
 ) -> Page:
     """Reviews with the columns of their task that a list shows.
 
-    Open ones: due first, then the aged priority, then age. Decided ones: the latest decision first.
+    Open ones: the highest risk first, then the aged priority, then age. Decided ones: the latest decision first.
     """
     shown = [
         tasks.c.task_id,
@@ -60,13 +60,14 @@ def inbox(
         tasks.c.created_at.label("task_created_at"),
         tasks.c.status.label("task_status"),
         tasks.c.type_version,
+        _RISK.label("risk_order"),
     ]
     query = select(reviews, *shown).join(tasks, tasks.c.id == reviews.c.task)
     if types:
         query = query.where(tasks.c.type.in_(types))
     if status == "open":
         query = query.where(IS_OPEN)
-        keys = [Key(tasks.c.lane, "lane"), Key(reviews.c.id, "id")]
+        keys = [Key(_RISK, "risk_order"), Key(tasks.c.lane, "lane"), Key(reviews.c.id, "id")]
     else:
         query = query.where(reviews.c.status == status)
         keys = [Key(reviews.c.decided_at, "decided_at", True), Key(reviews.c.id, "id", True)]
@@ -79,6 +80,12 @@ def count_open(connection: Connection) -> int:
 
 def by_id(connection: Connection, review_id: int) -> RowMapping | None:
     return connection.execute(select(reviews).where(reviews.c.id == review_id)).mappings().first()
+
+
+def of_operation(connection: Connection, operation: int) -> RowMapping | None:
+    """The latest review that asked about this operation."""
+    query = select(reviews).where(reviews.c.operation == operation).order_by(reviews.c.id.desc()).limit(1)
+    return connection.execute(query).mappings().first()
 
 
 def of_task(connection: Connection, task: int) -> list[RowMapping]:

@@ -6,12 +6,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, RowMapping, func, or_, select
+from sqlalchemy import ColumnElement, Connection, RowMapping, Text, func, or_, select, type_coerce
 
 from board.db.pages import DEFAULT_LIMIT, Key, Page, after, page
 from board.db.types import dump_json
 from board.tasks.models import attempts, tasks
 from board.tasks.states import Status
+from board.tasks.view import time
 
 SORTS: dict[str, ColumnElement[Any]] = {
     "created_at": tasks.c.created_at,
@@ -64,6 +65,10 @@ def list_tasks(
     return page(connection.execute(statement).mappings().all(), keys, limit)
 
 
+def by_internal_id(connection: Connection, task: int) -> RowMapping:
+    return connection.execute(select(tasks).where(tasks.c.id == task)).mappings().one()
+
+
 def count_by_status(connection: Connection) -> dict[str, int]:
     query = select(tasks.c.status, func.count()).group_by(tasks.c.status)
     counted = {str(status): int(number) for status, number in connection.execute(query)}
@@ -77,8 +82,6 @@ def attempts_of(connection: Connection, task: int) -> list[RowMapping]:
 
 
 def attempt_document(row: RowMapping) -> dict[str, Any]:
-    from board.tasks.view import time
-
     return {
         "attempt": row["number"],
         "phase": row["phase"],
@@ -129,7 +132,8 @@ def _conditions(filters: Filters) -> list[ColumnElement[bool]]:
     if filters.source:
         found.append(tasks.c.source.in_(filters.source))
     if filters.tag:  # tags are stored as a JSON list of texts
-        found.append(or_(*(tasks.c.tags.contains(dump_json(tag), autoescape=True) for tag in filters.tag)))
+        stored = type_coerce(tasks.c.tags, Text())
+        found.append(or_(*(stored.contains(dump_json(tag), autoescape=True) for tag in filters.tag)))
     if filters.q:
         text = filters.q.strip().lower()
         found.append(

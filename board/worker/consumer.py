@@ -95,6 +95,11 @@ class Consumer:
         if not self._stopping:
             self._loop.call_soon_threadsafe(self._loop.run_in_executor, None, self._delivering.ask)
 
+    def look_for_cancelled(self) -> None:
+        """A running task was cancelled here: tell its handler now instead of at the next poll."""
+        if not self._stopping:
+            self._loop.call_soon_threadsafe(self._loop.run_in_executor, None, self._stop_cancelled)
+
     def stop(self) -> None:
         """Take nothing new, let short work end, hand back the rest. Returns within about STOP_SECONDS."""
         self._stopping = True

@@ -1,0 +1,85 @@
+"""/types and /connections: what kinds of work there are, and where they call."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import APIRouter
+from fastapi.responses import JSONResponse
+from pydantic import BaseModel, ConfigDict
+
+from board.access.rights import Act
+from board.api.deps import TheActor, TheBoard
+from board.api.errors import ApiError
+from board.api.strict import StrictRoute, listing, ok
+from board.catalogue import store
+from board.catalogue.apply import apply
+from board.tasks.view import time
+
+router = APIRouter(tags=["types"], route_class=StrictRoute)
+
+
+class CatalogueIn(BaseModel):
+    """The same as a YAML file for `board types apply`."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    types: list[dict[str, Any]] = []
+    connections: list[dict[str, Any]] = []
+
+
+@router.get("/types")
+def list_types(board: TheBoard, actor: TheActor) -> JSONResponse:
+    """The current version of every type."""
+    actor.require(Act.READ_OWN)
+    with board.db.read() as connection:
+        return listing([_type(row) for row in store.list_types(connection)])
+
+
+@router.get("/types/{name}")
+def get_type(name: str, board: TheBoard, actor: TheActor) -> JSONResponse:
+    """One type."""
+    actor.require(Act.READ_OWN)
+    with board.db.read() as connection:
+        row = next((row for row in store.list_types(connection) if row["name"] == name), None)
+    if row is None:
+        raise ApiError(404, "type_not_found", f"There is no task type “{name[:120]}”.")
+    return ok(_type(row))
+
+
+@router.post("/types")
+def apply_types(body: CatalogueIn, board: TheBoard, actor: TheActor) -> JSONResponse:
+    """Apply types and connections: all of them, or nothing where any part is wrong."""
+    return _apply(board, actor, body)
+
+
+@router.get("/connections", tags=["connections"])
+def list_connections(board: TheBoard, actor: TheActor) -> JSONResponse:
+    """Every connection, without its secrets."""
+    actor.require(Act.READ)
+    with board.db.read() as connection:
+        rows = store.list_connections(connection)
+    return listing([row | {"updated_at": time(row["updated_at"])} for row in map(store.shown_connection, rows)])
+
+
+@router.post("/connections", tags=["connections"])
+def apply_connections(body: CatalogueIn, board: TheBoard, actor: TheActor) -> JSONResponse:
+    """The same as POST /types: one body may hold both."""
+    return _apply(board, actor, body)
+
+
+def _apply(board: TheBoard, actor: TheActor, body: CatalogueIn) -> JSONResponse:
+    actor.require(Act.ADMIN)
+    with board.db.write() as tx:
+        applied = apply(tx, body.model_dump(), handlers=board.handlers, vault=board.vault, author=actor.identity)
+    return ok({"created": applied.created, "updated": applied.updated, "unchanged": applied.unchanged})
+
+
+def _type(row: Any) -> dict[str, Any]:
+    return {
+        **row["spec"],
+        "name": row["name"],
+        "version": row["version"],
+        "updated_at": time(row["created_at"]),
+        "updated_by": row["created_by"],
+    }

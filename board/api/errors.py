@@ -1,0 +1,161 @@
+"""Every error under /api as the contract has it: one plain sentence, a code, details, and the request's id."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from starlette.exceptions import HTTPException
+
+from board.access.errors import AccessError
+from board.access.rights import Forbidden
+from board.catalogue.apply import BadCatalogue
+from board.catalogue.store import UnknownType
+from board.db.pages import BadCursor
+from board.review.decide import DecisionRefused
+from board.review.policy import NotEligible
+from board.tasks.intake import Duplicate, Problem
+from board.tasks.ledger import Stale
+from board.tasks.read import BadFilter
+from board.tasks.states import IllegalMove
+
+log = logging.getLogger(__name__)
+
+# What a caller should do about a bare status, in words; used where nothing more special is known.
+_SENTENCES = {
+    401: ("Send an API key as `Authorization: Bearer KEY` or `X-API-Key: KEY`.", "unauthorized"),
+    403: ("This key or account may not do that.", "forbidden"),
+    404: ("There is nothing at this address.", "not_found"),
+    405: ("This address does not take that method.", "method_not_allowed"),
+    413: ("The body is too large.", "too_large"),
+    415: ("Send JSON, with Content-Type: application/json.", "unsupported_media_type"),
+    422: ("The request does not fit.", "invalid"),
+    429: ("Too many requests; try again later.", "too_many_requests"),
+    500: ("Something went wrong here. The log has the details under this request id.", "internal_error"),
+    503: ("The board cannot answer right now; try again in a moment.", "unavailable"),
+}
+_DECISION_STATUS = {"not_found": 404, "verdict_not_offered": 422, "instruction_missing": 422}
+
+
+class ApiError(HTTPException):
+    """An answer that is an error. details: objects such as {"field": …, "message": …}."""
+
+    def __init__(
+        self,
+        status: int,
+        code: str,
+        message: str,
+        details: Sequence[Mapping[str, Any]] = (),
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
+        super().__init__(status, message, dict(headers or {}))
+        self.code, self.message, self.details = code, message, [dict(item) for item in details]
+
+
+def error_answer(request: Request, error: ApiError) -> JSONResponse:
+    request_id = getattr(request.state, "request_id", "")
+    body = {"message": error.message, "code": error.code, "details": error.details, "request_id": request_id}
+    headers = dict(error.headers or {})
+    if error.status_code in (429, 503):
+        headers.setdefault("Retry-After", "5")
+    return JSONResponse(body, error.status_code, headers)
+
+
+def translate(error: Exception) -> ApiError:
+    """Any refusal of the rooms as an answer."""
+    match error:
+        case ApiError():
+            return error
+        case RequestValidationError():
+            return _invalid(error.errors())
+        case HTTPException():
+            sentence, code = _SENTENCES.get(error.status_code, (str(error.detail), "error"))
+            return ApiError(error.status_code, code, sentence, headers=error.headers)
+        case Forbidden():
+            return ApiError(403, "forbidden", str(error))
+        case NotEligible():
+            return ApiError(403, "not_eligible", str(error))
+        case Problem():
+            return field_error(error.field, str(error), error.code)
+        case Duplicate():
+            return ApiError(409, "duplicate", str(error), [{"task_id": error.task_id}])
+        case UnknownType():
+            return field_error("type", str(error), "unknown_type")
+        case BadFilter():
+            return field_error(error.field, str(error), "invalid_field")
+        case BadCursor():
+            return field_error("cursor", str(error), "bad_cursor")
+        case BadCatalogue():
+            details = [{"field": path, "message": message} for path, message in error.problems]
+            path, message = error.problems[0]
+            return ApiError(422, "invalid_field", f"{path}: {message}", details)
+        case AccessError():
+            status = 404 if error.code == "not_found" else 422 if error.field else 409
+            return ApiError(status, error.code, str(error), [{"field": error.field}] if error.field else [])
+        case IllegalMove():
+            return ApiError(409, "illegal_state", str(error), [{"status": error.status, "phase": error.phase}])
+        case Stale():
+            return ApiError(
+                409, "stale_version", "This task has changed meanwhile. Read it again, then repeat the change."
+            )
+        case DecisionRefused():
+            return ApiError(_DECISION_STATUS.get(error.code, 409), error.code, str(error), error.details)
+        case _:
+            sentence, code = _SENTENCES[500]
+            return ApiError(500, code, sentence)
+
+
+EXPECTED: tuple[type[Exception], ...] = (
+    HTTPException,
+    RequestValidationError,
+    Forbidden,
+    NotEligible,
+    Problem,
+    Duplicate,
+    UnknownType,
+    BadFilter,
+    BadCursor,
+    BadCatalogue,
+    AccessError,
+    IllegalMove,
+    Stale,
+    DecisionRefused,
+)
+
+
+def field_error(field: str, message: str, code: str) -> ApiError:
+    """422 whose sentence names the field."""
+    text = message if field in message else f"{field}: {message}"
+    return ApiError(422, code, text, [{"field": field, "message": message}])
+
+
+def install(api: FastAPI) -> None:
+    """Every exception of this application leaves as the contract's error body."""
+
+    async def answer(request: Request, error: Exception) -> JSONResponse:
+        if not isinstance(error, EXPECTED):
+            log.error("request %s failed", getattr(request.state, "request_id", "?"), exc_info=error)
+        return error_answer(request, translate(error))
+
+    for kind in (*EXPECTED, Exception):
+        api.add_exception_handler(kind, answer)
+
+
+def _invalid(problems: Sequence[Any]) -> ApiError:
+    details = []
+    code = "invalid_field"
+    for problem in problems:
+        place = [str(part) for part in problem["loc"] if part not in ("body", "query", "path", "header")]
+        field = ".".join(place) or "body"
+        message = str(problem["msg"]).removeprefix("Value error, ")
+        if problem["type"] == "extra_forbidden":
+            message, code = "is not a field of this request; leave it out", "unknown_field"
+        elif problem["type"] == "missing":
+            message = "is missing"
+        details.append({"field": field, "message": message})
+    first = details[0]
+    return ApiError(422, code, f"{first['field']}: {first['message']}.", details)

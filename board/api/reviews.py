@@ -1,0 +1,161 @@
+"""/reviews and the answers to unknown outcomes: where decisions come in."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Query, Request
+from fastapi.responses import JSONResponse
+from pydantic import BaseModel, ConfigDict, Field
+
+from board.access.rights import Act, Actor
+from board.api.deps import CHANNEL, DEFAULT_LIMIT, Cursor, Limit, Several, TheActor, TheBoard, split
+from board.api.errors import ApiError, field_error
+from board.api.strict import StrictRoute, listing, ok
+from board.effects import operations
+from board.review import read
+from board.review.decide import Verdict
+from board.review.visits import open_review
+from board.rooms import Board
+from board.tasks.read import attempt_document, attempts_of, by_internal_id
+
+router = APIRouter(tags=["reviews"], route_class=StrictRoute)
+
+Words = Annotated[str | None, Field(max_length=10_000)]
+
+
+class DecisionIn(BaseModel):
+    """version and content_hash are those of the review that was shown."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    verdict: str
+    version: int | None = None
+    content_hash: str | None = None
+    instruction: Words = None
+    reason: Words = None
+    reason_class: Literal["wrong", "incomplete", "policy", "duplicate", "other"] | None = None
+    edits: dict[str, Any] | None = None
+    idempotency_key: Annotated[str | None, Field(max_length=200)] = None
+
+
+class ResolveIn(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    outcome: Literal["happened", "not_happened", "drop"]
+    reason: Annotated[str, Field(min_length=1, max_length=10_000)]
+    external_reference: Annotated[str | None, Field(max_length=1000)] = None
+    result: Any = None
+
+
+@router.get("/reviews")
+def list_reviews(
+    request: Request,
+    board: TheBoard,
+    actor: TheActor,
+    status: Annotated[Literal["open", "decided"], Query()] = "open",
+    type: Several = None,
+    limit: Limit = DEFAULT_LIMIT,
+    cursor: Cursor = None,
+) -> JSONResponse:
+    """Reviews with their tasks: open ones in the inbox's order, or decided ones, the latest first."""
+    actor.require(Act.READ)
+    with board.db.read() as connection:
+        page = read.inbox(connection, status=status, types=split(type), cursor=cursor, limit=limit)
+        data = [_document(board, connection, row, attempts=False) for row in page.rows]
+    return listing(data, page.next_cursor, request)
+
+
+@router.get("/reviews/{review_id}")
+def get_review(review_id: str, board: TheBoard, actor: TheActor) -> JSONResponse:
+    """One review with its task, attempts and all that a decision needs."""
+    actor.require(Act.READ)
+    with board.db.read() as connection:
+        return ok(_document(board, connection, _review(connection, review_id)))
+
+
+@router.post("/reviews/{review_id}/decision")
+def post_decision(review_id: str, body: DecisionIn, board: TheBoard, actor: TheActor) -> JSONResponse:
+    """Decide. The same decision by the same actor again is answered 200 with `repeated: true`."""
+    if body.version is None or body.content_hash is None:
+        missing = "version" if body.version is None else "content_hash"
+        raise field_error(missing, f"{missing} is missing; send the one of the review that was shown.", "invalid_field")
+    return decide(board, actor, _number(review_id), body)
+
+
+@router.post("/reviews/{review_id}/undo")
+def undo(review_id: str, board: TheBoard, actor: TheActor) -> JSONResponse:
+    """Take your approval or rejection back inside its grace time, before anything was sent."""
+    with board.db.write() as tx:
+        board.decisions.undo(tx, _number(review_id), actor, CHANNEL)
+    return _task_answer(board, _number(review_id), repeated=False)
+
+
+@router.post("/operations/{operation_id}/resolve", tags=["operations"])
+def resolve(operation_id: str, body: ResolveIn, board: TheBoard, actor: TheActor) -> JSONResponse:
+    """Say what became of an operation whose outcome nobody could tell."""
+    with board.db.read() as connection:
+        operation = operations.by_id(connection, int(operation_id)) if operation_id.isdigit() else None
+        review = open_review(connection, operation["task"]) if operation and operation["task"] else None
+        earlier = read.of_operation(connection, operation["id"]) if operation else None
+    if operation is None:
+        raise ApiError(404, "operation_not_found", f"There is no operation “{operation_id[:40]}”.")
+    if review is None or review["operation"] != operation["id"]:
+        review = earlier
+    if review is None:
+        raise ApiError(409, "not_unknown", f"This operation is {operation['status']}; nothing is to be resolved.")
+    verdict = Verdict(body.outcome, reason=body.reason, reference=body.external_reference, result=body.result)
+    with board.db.write() as tx:
+        repeated = board.decisions.decide(tx, review["id"], verdict, actor, CHANNEL)
+    return _task_answer(board, review["id"], repeated=repeated)
+
+
+def decide(board: Board, actor: Actor, review_id: int, body: DecisionIn) -> JSONResponse:
+    """One decision through the one door for all of them; answered with the task."""
+    if body.edits:
+        name = next(iter(body.edits))
+        raise field_error(f"edits.{name}", f"edits.{name} is not editable in this type.", "not_editable")
+    if body.verdict in ("happened", "not_happened", "drop"):
+        raise ApiError(422, "verdict_not_offered", "Answer an unknown outcome with POST /operations/{id}/resolve.")
+    verdict = Verdict(
+        body.verdict,
+        version=body.version,
+        content_hash=body.content_hash,
+        instruction=body.instruction,
+        reason=body.reason,
+        reason_class=body.reason_class,
+        idempotency_key=body.idempotency_key,
+    )
+    with board.db.write() as tx:
+        repeated = board.decisions.decide(tx, review_id, verdict, actor, CHANNEL)
+    return _task_answer(board, review_id, repeated=repeated)
+
+
+def _task_answer(board: Board, review_id: int, *, repeated: bool) -> JSONResponse:
+    with board.db.read() as connection:
+        review = read.by_id(connection, review_id)
+        assert review is not None
+        document = board.task_document(connection, by_internal_id(connection, review["task"]))
+    return ok(document | ({"repeated": True} if repeated else {}))
+
+
+def _number(review_id: str) -> int:
+    if not review_id.isdigit() or len(review_id) > 18:
+        raise ApiError(404, "not_found", "There is no such review.")
+    return int(review_id)
+
+
+def _review(connection: Any, review_id: str) -> Any:
+    row = read.by_id(connection, _number(review_id))
+    if row is None:
+        raise ApiError(404, "not_found", "There is no such review.")
+    return row
+
+
+def _document(board: Board, connection: Any, row: Any, *, attempts: bool = True) -> dict[str, Any]:
+    task_row = by_internal_id(connection, row["task"])
+    task = board.task_document(connection, task_row)
+    document = read.document(connection, board.catalogue, row, task_row, task)
+    if attempts:
+        document["attempts"] = [attempt_document(item) for item in attempts_of(connection, row["task"])]
+    return document

@@ -1,0 +1,72 @@
+"""How a request is read: JSON only, strictly, up to a limit, whatever Content-Type the caller remembered to send."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from fastapi import Request, Response
+from fastapi.responses import JSONResponse
+from fastapi.routing import APIRoute
+from starlette.types import Receive, Scope
+
+from board.api.errors import ApiError, field_error
+from board.tasks.text import BadJson, NotJson, parse
+
+
+class StrictRequest(Request):
+    """A request whose JSON is checked for everything that could not be stored or shown later."""
+
+    def __init__(self, scope: Scope, receive: Receive) -> None:
+        headers = [item for item in scope["headers"] if item[0] != b"content-type"]
+        super().__init__({**scope, "headers": [*headers, (b"content-type", b"application/json")]}, receive)
+
+    async def body(self) -> bytes:
+        if not hasattr(self, "_body"):
+            limit: int = self.app.state.board.settings.max_json
+            parts: list[bytes] = []
+            size = 0
+            async for chunk in self.stream():
+                size += len(chunk)
+                if size > limit:
+                    raise ApiError(
+                        413,
+                        "json_too_large",
+                        f"The JSON body is larger than {limit} bytes (BOARD_MAX_JSON). Send less, or upload a file.",
+                    )
+                parts.append(chunk)
+            self._body = b"".join(parts)
+        return self._body
+
+    async def json(self) -> Any:
+        try:
+            return parse(await self.body())
+        except NotJson as error:
+            raise ApiError(400, "invalid_json", str(error)) from error
+        except BadJson as error:
+            raise field_error(error.path, f"{error.path} {error}.", "invalid_text") from error
+
+
+class StrictRoute(APIRoute):
+    def get_route_handler(self) -> Callable[[Request], Awaitable[Response]]:  # type: ignore[override]
+        handle = super().get_route_handler()
+
+        async def strict(request: Request) -> Response:
+            return await handle(StrictRequest(request.scope, request.receive))
+
+        return strict
+
+
+def ok(body: Any, status: int = 200) -> JSONResponse:
+    """An answer. Never a bare list, never a top-level key `error`: n8n would repeat the call."""
+    return JSONResponse(body, status)
+
+
+def listing(data: list[Any], next_cursor: str | None = None, request: Request | None = None) -> JSONResponse:
+    """A page of a list, with the address of the next one."""
+    next_url = None
+    if next_cursor is not None and request is not None:
+        public = request.app.state.board.settings.public_url
+        query = request.url.include_query_params(cursor=next_cursor).query
+        next_url = f"{public}{request.url.path}?{query}"
+    return JSONResponse({"data": data, "next_cursor": next_cursor, "next_url": next_url})

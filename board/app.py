@@ -1,0 +1,78 @@
+"""Builds the web application: the API, the pages, and what holds for every request."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import secrets
+from collections.abc import AsyncIterator, MutableMapping
+from contextlib import asynccontextmanager
+from importlib.metadata import version
+from typing import Any
+
+from fastapi import FastAPI
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from board.api import access, catalogue, errors, health, reviews, task_acts, tasks
+from board.rooms import Board
+
+_REQUEST_ID = re.compile(r"^[A-Za-z0-9._-]{1,100}$")
+API = "/api/v1"
+
+
+def build_app(board: Board) -> FastAPI:
+    """The application for one wired board; serve it with any ASGI server."""
+    app = FastAPI(
+        title="AI Task Board",
+        version=version("ai-task-board"),
+        description="Tasks between Dify, n8n and people. Authorization: Bearer KEY, or X-API-Key: KEY.",
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,
+        servers=[{"url": board.settings.public_url}],
+        lifespan=_lifespan,
+    )
+    app.state.board = board
+    errors.install(app)
+    for router in (tasks.router, task_acts.router, reviews.router, catalogue.router, access.router):
+        app.include_router(router, prefix=API)
+    app.include_router(health.router)
+    app.add_middleware(RequestFrame)
+    return app
+
+
+@asynccontextmanager
+async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
+    """The consumer, where this process has one, works as long as the application serves."""
+    board: Board = app.state.board
+    if board.consumer is not None:
+        board.consumer.start()
+    yield
+    if board.consumer is not None:
+        await asyncio.to_thread(board.consumer.stop)
+    board.close()
+
+
+class RequestFrame:
+    """Around every request: its id (the caller's own, where it is sane), and addresses without a trailing slash."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        given = next((value.decode("latin-1") for name, value in scope["headers"] if name == b"x-request-id"), "")
+        request_id = given if _REQUEST_ID.match(given) else secrets.token_hex(8)
+        state: MutableMapping[str, Any] = scope.setdefault("state", {})
+        state["request_id"] = request_id
+        if len(scope["path"]) > 1 and scope["path"].endswith("/"):
+            scope = {**scope, "path": scope["path"].rstrip("/") or "/"}
+
+        async def with_id(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                message["headers"] = [*message["headers"], (b"x-request-id", request_id.encode())]
+            await send(message)
+
+        await self._app(scope, receive, with_id)

@@ -1,0 +1,122 @@
+"""Changing a task's fields without moving it; the payload only where somebody may still act on it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Annotated, Any, Literal
+
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
+from sqlalchemy import Connection, RowMapping
+
+from board.catalogue.store import Catalogue
+from board.db.clock import read_now
+from board.tasks.history import By
+from board.tasks.intake import Problem, Tag, Text, payload_hash, payload_problem
+from board.tasks.ledger import Ledger, Stale
+from board.tasks.states import Phase, Status
+from board.tasks.view import data_of
+
+# A running task's handler has the payload already; a done one is history.
+PAYLOAD_OPEN = frozenset({Status.PENDING, Status.NEEDS_REVIEW, Status.FAILED})
+
+
+class TaskEdit(BaseModel):
+    """The body of PATCH /tasks/{id}. Only what is given is changed; version is the one that was read."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    version: int
+    title: Text | None = None
+    priority: Literal["P0", "P1", "P2", "P3"] | None = None
+    tags: list[Tag] | None = Field(default=None, max_length=50)
+    note: Annotated[str, Field(max_length=10_000)] | None = None
+    due_at: AwareDatetime | None = None
+    assignee: Annotated[str, Field(max_length=200)] | None = None
+    run_after: AwareDatetime | None = None
+    payload: dict[str, Any] | None = None
+    fields: Any = None
+
+
+def apply(
+    tx: Connection,
+    ledger: Ledger,
+    catalogue: Catalogue,
+    content_changed: Callable[[Connection, RowMapping], None],
+    task: int,
+    edit: TaskEdit,
+    by: By,
+) -> None:
+    """Write what changed and one event with before and after. Raises Stale, Problem.
+
+    content_changed: called when a reviewer may be looking at what has just been changed.
+    """
+    row = ledger.lock(tx, task)
+    if row["version"] != edit.version:
+        raise Stale
+    given = edit.model_dump(exclude_unset=True, exclude={"version"})
+    if given.pop("fields", None) is not None:
+        raise Problem("fields", "fields is not yet supported; leave it out.", "not_supported")
+    stored = data_of(tx, task)
+    changes, data = _columns(tx, catalogue, row, given)
+    details = {
+        name: {"from": _plain(row[name] if name in row else stored[name]), "to": _plain(value)}
+        for name, value in (changes | data).items()
+        if name not in ("lane", "lane_since", "ready_at", "payload_hash", "phase")
+        and (row[name] if name in row else stored[name]) != value
+    }
+    if not details:
+        return
+    edited = ledger.edit(tx, row, by, changes=changes, data=data, details=details)
+    if row["status"] == Status.NEEDS_REVIEW and {"payload", "title"} & set(details):
+        content_changed(tx, edited)
+
+
+def _columns(
+    tx: Connection, catalogue: Catalogue, row: RowMapping, given: dict[str, Any]
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    changes: dict[str, Any] = {}
+    data: dict[str, Any] = {}
+    moment = read_now(tx)
+    for name, value in given.items():
+        match name:
+            case "title":
+                changes["title"] = value or ""
+            case "priority":
+                if value is None:
+                    raise Problem("priority", "priority cannot be empty; give P0, P1, P2 or P3.")
+                number = int(value[1])
+                changes |= {"priority": number, "lane": number, "lane_since": moment}
+            case "tags":
+                changes["tags"] = value or []
+            case "note":
+                data["note"] = value
+            case "run_after":
+                changes["run_after"] = value
+                if row["status"] == Status.PENDING and row["phase"] == Phase.WORK:
+                    changes["ready_at"] = max(moment, value or moment)
+            case "payload":
+                _check_payload(tx, catalogue, row, value)
+                data |= {"payload": value, "payload_hash": payload_hash(value)}
+                changes["phase"] = Phase.WORK  # what was approved before is not this: a requeue starts anew
+            case _:
+                changes[name] = value
+    return changes, data
+
+
+def _check_payload(tx: Connection, catalogue: Catalogue, row: RowMapping, payload: dict[str, Any] | None) -> None:
+    if payload is None:
+        raise Problem("payload", "payload must be an object.")
+    approved = row["status"] == Status.PENDING and row["phase"] == Phase.ACT
+    if Status(row["status"]) not in PAYLOAD_OPEN or approved:
+        raise Problem(
+            "payload",
+            f"The payload of a task that is {'approved' if approved else row['status']} cannot be changed.",
+            "illegal_state",
+        )
+    spec = catalogue.current(tx, row["type"]).spec
+    if problem := payload_problem(spec, payload):
+        raise Problem(*problem)
+
+
+def _plain(value: Any) -> Any:
+    return value.isoformat() if hasattr(value, "isoformat") else value
