@@ -13,6 +13,7 @@ from datetime import UTC, datetime, timedelta
 from board.ports import Cause, ErrorClass, Failure, Job, Lost, NotSent, NotStarted, Refused, UnknownOutcome
 from integrations.dify.client import CannotLookUp, Client, Run
 from integrations.dify.errors import ApiError
+from integrations.dify.jsontext import one_line
 
 # The log is searched from before the request on: the clocks of the two machines may differ. `user` is unique to the
 # attempt, so a wide margin finds nothing wrong.
@@ -141,15 +142,16 @@ class Search:
             message = f"Dify's answer was lost, and within {seconds} it could not be found out whether a run started."
         else:
             message = f"Dify had not finished the run {run_id} within {seconds}."
+        message += " The next attempt asks for it before anything is sent again."
         failure = Failure(
             ErrorClass.TRANSIENT,
             Cause.TIMEOUT,
-            message + " The next attempt asks for it before anything is sent again.",
+            message,
             code="still_open",
             open_operation=True,
         )
         if trouble:
-            failure = replace(failure, cause=Cause.NETWORK, message=f"{failure.message} Last trouble: {trouble}")
+            failure = replace(failure, cause=Cause.NETWORK, message=one_line(f"{message} Last trouble: {trouble}", 500))
         return failure
 
     def _patience(self) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import aclosing
 from dataclasses import dataclass, field
 
 from board.ports import Answer, HttpError, Job, JsonObject, StreamedAnswer
@@ -45,10 +46,11 @@ class LiveRun:
 
     async def _events(self, answer: StreamedAnswer) -> Run:
         try:
-            async for event in read_events(answer.chunks()):
-                run = await self._take(event)
-                if run is not None:
-                    return run
+            async with aclosing(read_events(answer.chunks())) as events:
+                async for event in events:
+                    run = await self._take(event)
+                    if run is not None:
+                        return run
         except EventTooLarge as error:
             raise CutShort(str(error)) from None
         raise CutShort("the stream ended without telling how the run ended")
@@ -84,7 +86,10 @@ class LiveRun:
             case "node_finished":
                 self._step(data)
             case "workflow_finished":
-                return Run.read(data, self.run_id or "")
+                run = Run.read(data, self.run_id or "")
+                if not run.settled:
+                    raise CutShort("the closing event does not say how the run ended")
+                return run
             case "workflow_paused":
                 return Run.read({**data, "status": PAUSED, "id": self.run_id})
             case "error":
@@ -101,7 +106,7 @@ class LiveRun:
         error = text_of(data, "error")
         if error and text_of(data, "status") in ("failed", "exception"):
             step = text_of(data, "title") or text_of(data, "node_id") or "a step"
-            self.step_errors.append(f"{one_line(step, 80)}: {plain(error)}")
+            self.step_errors.append(f"{one_line(step, 80)}: {plain(error) or 'failed'}")
 
     async def _keep(self, run_id: str) -> None:
         run_id = run_id.strip()

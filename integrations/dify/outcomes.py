@@ -23,7 +23,7 @@ def outcome_of(
     streamed: str = "",
     step_errors: Sequence[str] = (),
 ) -> Outcome:
-    """What the board settles the attempt with.
+    """What the board settles the attempt with. run: a settled one.
 
     streamed: the model's text as it came, kept as raw text. step_errors: "step: error" of nodes that failed.
     """
@@ -47,6 +47,7 @@ def outcome_of(
             code="workflow_paused",
             open_operation=True,
         )
+    assert run.status in ("succeeded", "partial-succeeded"), run.status
     return _succeeded(run, output_schema, streamed, step_errors)
 
 

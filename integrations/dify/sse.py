@@ -9,7 +9,7 @@ that was cut does not parse).
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from dataclasses import dataclass
 
 # Dify variables are at most 200 KB each; a frame may carry the inputs and outputs of a node with many of them.
@@ -92,11 +92,16 @@ class EventReader:
         # Comments (an empty field name), id, retry and unknown fields say nothing that is needed here.
 
 
-async def read_events(chunks: AsyncIterator[bytes], max_bytes: int = MAX_EVENT_BYTES) -> AsyncIterator[Event]:
+async def read_events(chunks: AsyncIterator[bytes], max_bytes: int = MAX_EVENT_BYTES) -> AsyncGenerator[Event, None]:
     """All events of a stream, in order. What `chunks` raises passes through; EventTooLarge as in EventReader."""
     reader = EventReader(max_bytes)
-    async for chunk in chunks:
-        for event in reader.feed(chunk):
+    try:
+        async for chunk in chunks:
+            for event in reader.feed(chunk):
+                yield event
+        for event in reader.close():
             yield event
-    for event in reader.close():
-        yield event
+    finally:
+        # Whoever stops reading early closes this generator, and with it the one below, before the connection goes.
+        if isinstance(chunks, AsyncGenerator):
+            await chunks.aclose()

@@ -25,13 +25,14 @@ class Standin:
     """A running stand-in. `url` is the base address of a connection."""
 
     base: str
+    client: httpx.Client
 
     @property
     def url(self) -> str:
         return f"{self.base}/v1"
 
     def faults(self, *faults: str | dict[str, Any], **pace: float) -> None:
-        answer = httpx.post(f"{self.base}/_standin/faults", json={"faults": list(faults), "pace": pace})
+        answer = self.client.post("/_standin/faults", json={"faults": list(faults), "pace": pace})
         assert answer.status_code == 200, answer.text
 
     def play(self, name: str, **fields: Any) -> None:
@@ -40,7 +41,7 @@ class Standin:
         self.faults({"fault": "raw", "raw": raw, **cases.SSE[name]["feed_in_chunks"], **fields})
 
     def seen(self) -> dict[str, Any]:
-        seen: dict[str, Any] = httpx.get(f"{self.base}/_standin/runs").json()
+        seen: dict[str, Any] = self.client.get("/_standin/runs").json()
         return seen
 
     def runs_asked_for(self) -> list[dict[str, Any]]:
@@ -53,7 +54,7 @@ class Standin:
 
 
 @pytest.fixture(scope="session")
-def standin_process() -> Iterator[str]:
+def standin_process() -> Iterator[Standin]:
     with socket.socket() as listening:
         listening.bind(("127.0.0.1", 0))
         server = uvicorn.Server(
@@ -62,17 +63,18 @@ def standin_process() -> Iterator[str]:
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
         thread.start()
         base = f"http://127.0.0.1:{listening.getsockname()[1]}"
-        httpx.get(f"{base}/v1/")  # the socket listens already; this waits for the first answer
-        yield base
+        with httpx.Client(base_url=base, trust_env=False, verify=False) as client:
+            client.get("/v1/")  # the socket listens already; this waits for the first answer
+            yield Standin(base, client)
         server.should_exit = True
         thread.join(timeout=10)
 
 
 @pytest.fixture
-def standin(standin_process: str) -> Standin:
-    answer = httpx.post(
-        f"{standin_process}/_standin/faults",
+def standin(standin_process: Standin) -> Standin:
+    answer = standin_process.client.post(
+        "/_standin/faults",
         json={"reset": True, "pace": {"run": 0.1, "ping_every": 10.0, "idle_limit": 300.0}},
     )
     assert answer.status_code == 200
-    return Standin(standin_process)
+    return standin_process
