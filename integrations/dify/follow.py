@@ -7,7 +7,7 @@ stays open and the next attempt asks again.
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
 from board.ports import Cause, ErrorClass, Failure, Job, Lost, NotSent, NotStarted, Refused, UnknownOutcome
@@ -45,14 +45,14 @@ class Deadline:
 
 @dataclass(slots=True)
 class Search:
-    """One search for one call. user and sent_at are those of the attempt that made it."""
+    """One search for one call. user and sent_at (left out: now) are those of the attempt that made it."""
 
     job: Job
     client: Client
     deadline: Deadline
     user: str
-    sent_at: datetime
     pace: Pace
+    sent_at: datetime = field(default_factory=lambda: datetime.now(UTC))
 
     async def outcome(self, run_id: str | None) -> Run | NotStarted | Failure | UnknownOutcome:
         """The run once it is settled; NotStarted when Dify has shown, after the grace time, that there is none.

@@ -42,10 +42,9 @@ def outcome_of(
         return Failure(
             ErrorClass.PERMANENT,
             Cause.PRECONDITION,
-            "The run waits for a person to fill in a form in Dify, which is not yet supported here. Fill it in there, "
-            "then requeue the task: it takes up the same run.",
+            "The run waits in Dify for a person to fill in a form, which is not yet supported here. Use a workflow "
+            "without a Human Input node, then requeue the task.",
             code="workflow_paused",
-            open_operation=True,
         )
     assert run.status in ("succeeded", "partial-succeeded"), run.status
     return _succeeded(run, output_schema, streamed, step_errors)

@@ -6,10 +6,10 @@ import asyncio
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
 from typing import Any
 
 from board.ports import (
+    AlreadyConfirmed,
     Cause,
     ErrorClass,
     Failure,
@@ -18,6 +18,7 @@ from board.ports import (
     Lost,
     NotSent,
     NotStarted,
+    OperationConflict,
     Outcome,
     Refused,
     SentOperation,
@@ -38,6 +39,7 @@ class Workflow:
     name = "dify.workflow"
     connection_kind: str | None = "dify"
     side_effects = False
+    options = ("workflow_id",)
 
     def __init__(self, pace: Pace | None = None) -> None:
         self._pace = pace or Pace()
@@ -46,13 +48,12 @@ class Workflow:
     def check(self, handler: Mapping[str, Any]) -> Sequence[tuple[str, str]]:
         """Problems of a type's handler block."""
         problems = []
-        if not handler.get("connection"):
-            problems.append(("connection", "dify.workflow needs a connection of the kind dify: name one."))
-        if not isinstance(handler.get("inputs", {}), Mapping):
-            problems.append(("inputs", "The inputs must be an object: a name of the app's start form, then its value."))
+        inputs = handler.get("inputs")
+        if inputs is not None and not isinstance(inputs, Mapping):
+            problems.append(("inputs", "must be an object: a name of the app's start form, then its value"))
         version = handler.get("workflow_id")
         if version is not None and (not isinstance(version, str) or not version.strip()):
-            problems.append(("workflow_id", "The workflow_id must be the text of a published version's id."))
+            problems.append(("workflow_id", "must be the id of a published version, as text"))
         return problems
 
     async def run(self, job: Job) -> Outcome:
@@ -71,15 +72,17 @@ class Workflow:
         if isinstance(request, Failure):
             return request
 
-        # The announced content is what is asked, without the user, which is another one at every attempt.
-        await job.send(kind="dify.run", target=f"Dify app “{client.name}”", request=_encode(request))
-        sent_at = datetime.now(UTC)
-        search = Search(job, client, deadline, job.user, sent_at, self._pace)
+        try:
+            body = await job.send(kind="dify.run", target=f"Dify app “{client.name}”", request=_encode(request))
+        except OperationConflict as error:
+            return Failure(ErrorClass.PERMANENT, Cause.PRECONDITION, str(error))
+        except AlreadyConfirmed as error:
+            return await self._done_before(Search(job, client, deadline, job.user, self._pace), error.reference)
+        search = Search(job, client, deadline, job.user, self._pace)
         live = LiveRun(job)
         doubt: Failure
         try:
             async with asyncio.timeout_at(deadline.at):
-                body = _encode({**request, "user": job.user})
                 async with client.run(body, job.options.get("workflow_id")) as answer:
                     run = await live.watch(answer)
             return outcome_of(run, client, job.output_schema, streamed=live.text, step_errors=live.step_errors)
@@ -94,7 +97,7 @@ class Workflow:
             if not error.unsure or (doubt.error_class is ErrorClass.PERMANENT and error.status != 200):
                 return doubt
         except (Lost, CutShort) as error:
-            doubt = Failure(ErrorClass.TRANSIENT, Cause.NETWORK, f"Dify's answer was lost: {error}.")
+            doubt = Failure(ErrorClass.TRANSIENT, Cause.NETWORK, f"Dify's answer was lost: {str(error).rstrip('.')}.")
         return await self._find_out(search, live, doubt)
 
     async def reconcile(self, job: Job, operation: SentOperation) -> Outcome | NotStarted:
@@ -103,12 +106,12 @@ class Workflow:
         client = _client(job)
         if isinstance(client, Failure):
             return replace(client, open_operation=True)
-        search = Search(job, client, deadline, operation.user, operation.sent_at, self._pace)
+        search = Search(job, client, deadline, operation.user, self._pace, operation.sent_at)
         found = await search.outcome(operation.reference)
         return outcome_of(found, client, job.output_schema) if isinstance(found, Run) else found
 
     async def _request(self, job: Job, client: Client) -> JsonObject | Failure:
-        """The request without its user, checked against the app's start form; or why it cannot be sent."""
+        """The request's body, its inputs checked against the app's start form; or why it cannot be sent."""
         assert job.connection is not None
         inputs = clean(job.inputs)
         # Without `handler.inputs` the whole payload is offered, and the form takes what it knows.
@@ -124,7 +127,20 @@ class Workflow:
                 Cause.PRECONDITION,
                 "Nothing was sent to Dify: `handler.inputs` hold a number that JSON does not know (NaN or Infinity).",
             )
-        return {"inputs": fitted, "response_mode": "streaming"}
+        return {"inputs": fitted, "response_mode": "streaming", "user": job.user}
+
+    async def _done_before(self, search: Search, run_id: str | None) -> Outcome:
+        """The board's books say that this action was done: its run's result is taken, none is started."""
+        found = await search.outcome(run_id) if run_id else None
+        if isinstance(found, Run):
+            return outcome_of(found, search.client, search.job.output_schema)
+        if isinstance(found, Failure):
+            return replace(found, open_operation=False)
+        return Failure(
+            ErrorClass.PERMANENT,
+            Cause.PRECONDITION,
+            "This was already judged, and Dify does not show that run any more. Make a new task to judge it again.",
+        )
 
     async def _find_out(self, search: Search, live: LiveRun, doubt: Failure) -> Outcome:
         """The stream did not tell how it ended: ask, and only where there is no run say that it failed."""

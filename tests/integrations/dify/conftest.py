@@ -57,6 +57,7 @@ class Standin:
 def standin_process() -> Iterator[Standin]:
     with socket.socket() as listening:
         listening.bind(("127.0.0.1", 0))
+        listening.listen()  # from here on calls wait in line, whenever the server is ready
         server = uvicorn.Server(
             uvicorn.Config(create_app(), log_level="critical", lifespan="off", timeout_graceful_shutdown=1)
         )
@@ -64,7 +65,7 @@ def standin_process() -> Iterator[Standin]:
         thread.start()
         base = f"http://127.0.0.1:{listening.getsockname()[1]}"
         with httpx.Client(base_url=base, trust_env=False, verify=False) as client:
-            client.get("/v1/")  # the socket listens already; this waits for the first answer
+            client.get("/v1/")  # waits for the first answer
             yield Standin(base, client)
         server.should_exit = True
         thread.join(timeout=10)

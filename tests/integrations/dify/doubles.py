@@ -7,88 +7,47 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any, Literal
+from urllib.parse import urlsplit
+from weakref import WeakKeyDictionary
 
-import httpx
-
-from board.ports import Answer, ConnectionView, JsonObject, Lost, NotSent, StreamedAnswer
+from board.effects.http import Door
+from board.ports import Answer, ConnectionView, JsonObject, Lost, StreamedAnswer
 
 KEY = "app-demo-leads"
 
 
-class Chunked:
-    """ports.StreamedAnswer over httpx."""
+_doors: WeakKeyDictionary[asyncio.AbstractEventLoop, Door] = WeakKeyDictionary()
 
-    def __init__(self, response: httpx.Response) -> None:
-        self._response = response
-        self.status = response.status_code
-        self.headers: Mapping[str, str] = {name.lower(): value for name, value in response.headers.items()}
 
-    async def chunks(self) -> AsyncIterator[bytes]:
-        try:
-            async for piece in self._response.aiter_raw():
-                yield piece
-        except httpx.HTTPError as error:
-            raise Lost(f"the connection broke ({type(error).__name__})") from None
-
-    async def read(self) -> bytes:
-        return b"".join([piece async for piece in self.chunks()])
+def _door() -> Door:
+    """The board's own door, one for each event loop; it keeps no connections, so there is nothing to close."""
+    loop = asyncio.get_running_loop()
+    if loop not in _doors:
+        _doors[loop] = Door(["127.0.0.1"])
+    return _doors[loop]
 
 
 @dataclass(slots=True)
-class PlainHttp:
-    """ports.Http over httpx. trouble: called with method and path before each call; it may raise."""
+class WatchedHttp:
+    """The board's own door, with every call noted. trouble: called with method and path before each; it may raise."""
 
     trouble: Callable[[str, str], None] = lambda method, path: None
     calls: list[tuple[str, str]] = field(default_factory=list)
 
-    def _note(self, method: str, url: str) -> None:
-        path = httpx.URL(url).path
+    def note(self, method: str, url: str) -> None:
+        path = urlsplit(url).path
         self.calls.append((method, path))
         self.trouble(method, path)
 
-    async def request(
-        self,
-        method: str,
-        url: str,
-        *,
-        headers: Mapping[str, str] | None = None,
-        content: bytes | None = None,
-        timeout: float = 30.0,
-    ) -> Answer:
-        self._note(method, url)
-        try:
-            async with httpx.AsyncClient(trust_env=False, verify=False) as client, asyncio.timeout(timeout):
-                answer = await client.request(method, url, headers=headers, content=content, timeout=timeout)
-        except httpx.ConnectError:
-            raise NotSent("no connection could be made") from None
-        except (httpx.HTTPError, TimeoutError) as error:
-            raise Lost(f"the answer was lost ({type(error).__name__})") from None
-        return Answer(answer.status_code, {n.lower(): v for n, v in answer.headers.items()}, answer.content)
+    async def request(self, method: str, url: str, **more: Any) -> Answer:
+        self.note(method, url)
+        return await _door().request(method, url, **more)
 
     @asynccontextmanager
-    async def stream(
-        self,
-        method: str,
-        url: str,
-        *,
-        headers: Mapping[str, str] | None = None,
-        content: bytes | None = None,
-        read_timeout: float = 60.0,
-    ) -> AsyncIterator[StreamedAnswer]:
-        self._note(method, url)
-        limits = httpx.Timeout(read_timeout, connect=5.0)
-        async with httpx.AsyncClient(trust_env=False, verify=False, timeout=limits) as client:
-            request = client.build_request(method, url, headers=headers, content=content)
-            try:
-                response = await client.send(request, stream=True)
-            except httpx.ConnectError:
-                raise NotSent("no connection could be made") from None
-            except httpx.HTTPError as error:
-                raise Lost(f"the answer was lost ({type(error).__name__})") from None
-            try:
-                yield Chunked(response)
-            finally:
-                await response.aclose()
+    async def stream(self, method: str, url: str, **more: Any) -> AsyncIterator[StreamedAnswer]:
+        self.note(method, url)
+        async with _door().stream(method, url, **more) as answer:
+            yield answer
 
 
 @dataclass(slots=True)
@@ -111,14 +70,14 @@ class Canned:
 
 
 @dataclass(slots=True)
-class CannedHttp(PlainHttp):
+class CannedHttp(WatchedHttp):
     """Answers the call that starts a run with a made-up answer; every other call is real."""
 
     answer: Canned = field(default_factory=lambda: Canned([]))
 
     @asynccontextmanager
     async def stream(self, method: str, url: str, **more: Any) -> AsyncIterator[StreamedAnswer]:
-        self._note(method, url)
+        self.note(method, url)
         yield self.answer
 
 
@@ -133,21 +92,25 @@ class NotedJob:
     options: Mapping[str, Any] = field(default_factory=dict)
     output_schema: JsonObject | None = None
     timeout: float = 20.0
-    http: PlainHttp = field(default_factory=PlainHttp)
+    http: WatchedHttp = field(default_factory=WatchedHttp)
     task_id: str = "t-1"
     type: str = "lead.qualify"
     phase: Literal["work", "act"] = "work"
     priority: str = "P2"
     round: int = 1
     attempt: int = 1
+    refusal: Exception | None = None  # what send() raises
     sent: list[dict[str, Any]] = field(default_factory=list)
     references: list[str] = field(default_factory=list)
     steps: list[str | None] = field(default_factory=list)
     texts: list[str] = field(default_factory=list)
     started: asyncio.Event = field(default_factory=asyncio.Event)  # set at the first reference
 
-    async def send(self, *, kind: str, target: str, request: bytes, key: str | None = None) -> None:
-        self.sent.append({"kind": kind, "target": target, "request": request, "key": key})
+    async def send(self, *, kind: str, target: str, request: bytes, fixed: bool = False) -> bytes:
+        if self.refusal is not None:
+            raise self.refusal
+        self.sent.append({"kind": kind, "target": target, "request": request, "fixed": fixed})
+        return request
 
     async def reference(self, external_reference: str) -> None:
         self.references.append(external_reference)

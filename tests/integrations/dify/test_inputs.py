@@ -9,7 +9,7 @@ from integrations.dify.client import Client
 from integrations.dify.inputs import Forms, Problem, convert, read_form
 from integrations.dify.workflow import Workflow
 from tests.integrations.dify.conftest import Standin
-from tests.integrations.dify.doubles import NotedJob, PlainHttp, connection
+from tests.integrations.dify.doubles import NotedJob, WatchedHttp, connection
 
 
 def item(kind: str, name: str, **more: Any) -> JsonObject:
@@ -157,7 +157,7 @@ async def test_when_the_form_cannot_be_read_nothing_is_sent(
     standin: Standin, status: int, error_class: ErrorClass
 ) -> None:
 
-    class Refusing(PlainHttp):
+    class Refusing(WatchedHttp):
         async def request(self, method: str, url: str, **more: Any) -> Answer:
             return Answer(status, {"retry-after": "7"}, b"<html>no</html>")
 
@@ -169,7 +169,7 @@ async def test_when_the_form_cannot_be_read_nothing_is_sent(
 
 async def test_a_dify_without_that_call_is_used_unchecked(standin: Standin) -> None:
 
-    class Without(PlainHttp):
+    class Without(WatchedHttp):
         async def request(self, method: str, url: str, **more: Any) -> Answer:
             return (
                 Answer(404, {}, b"not found")

@@ -12,7 +12,7 @@ from board.ports import Cause, ErrorClass, Failure, Lost, NotStarted, SentOperat
 from integrations.dify.follow import Pace
 from integrations.dify.workflow import Workflow
 from tests.integrations.dify.conftest import Standin
-from tests.integrations.dify.doubles import NotedJob, PlainHttp
+from tests.integrations.dify.doubles import NotedJob, WatchedHttp
 
 FIRST = "board:1:1"
 
@@ -101,7 +101,7 @@ async def test_lost_questions_never_turn_a_living_run_into_a_second_one(standin:
     def broken(method: str, path: str) -> None:
         raise Lost("the connection broke")
 
-    job = standin.job(timeout=0.8, http=PlainHttp(broken))
+    job = standin.job(timeout=0.8, http=WatchedHttp(broken))
     outcome = await reconcile(job, operation(run_id if known else None, seconds_ago=100))
     assert isinstance(outcome, Failure)
     assert (outcome.cause, outcome.open_operation) == (Cause.NETWORK, True)
@@ -119,7 +119,7 @@ async def test_a_log_that_ignores_the_filter_proves_nothing(standin: Standin) ->
     """An old Dify would list everybody's runs."""
     await start_and_die(standin, {"fault": "slow", "seconds": 0.2})
 
-    class Unfiltered(PlainHttp):
+    class Unfiltered(WatchedHttp):
         async def request(self, method: str, url: str, **more: Any) -> Any:
             return await super().request(method, url.replace("created_by_end_user_session_id", "unknown"), **more)
 
@@ -134,14 +134,3 @@ async def test_a_refused_key_leaves_it_open(standin: Standin) -> None:
         outcome = await reconcile(standin.job(key=key), operation(run_id))
         assert isinstance(outcome, Failure)
         assert (outcome.error_class, outcome.open_operation) == (ErrorClass.PERMANENT, True)
-
-
-async def test_a_form_in_dify_that_was_filled_in_later(standin: Standin) -> None:
-    """A paused run stays open: once a person has answered in Dify, the same run is taken up."""
-    standin.faults("paused")
-    job = standin.job(user=FIRST)
-    paused = await Workflow().run(job)
-    assert isinstance(paused, Failure)
-    still = await reconcile(standin.job(), operation(job.references[0]))
-    assert isinstance(still, Failure)
-    assert still.open_operation

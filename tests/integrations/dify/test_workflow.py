@@ -11,13 +11,24 @@ from typing import Any
 
 import pytest
 
-from board.ports import Cause, ErrorClass, Failure, Lost, Refused, Success, UnknownOutcome
+from board.ports import (
+    AlreadyConfirmed,
+    Cause,
+    ErrorClass,
+    Failure,
+    Lost,
+    OperationConflict,
+    Refused,
+    Stopped,
+    Success,
+    UnknownOutcome,
+)
 from integrations.dify import handlers
 from integrations.dify.follow import Pace
 from integrations.dify.workflow import Workflow
 from tests.integrations.dify import cases
 from tests.integrations.dify.conftest import RUN_ID, Standin
-from tests.integrations.dify.doubles import NotedJob, PlainHttp, connection
+from tests.integrations.dify.doubles import NotedJob, WatchedHttp, connection
 
 GOOD = {"decision": "approve", "score": 0.82, "reason": "清晰，尺寸合规 ✅"}
 LABELLED = {"type": "object", "required": ["label"], "properties": {"label": {"type": "string"}}}
@@ -55,14 +66,32 @@ async def test_a_run_that_goes_well(standin: Standin) -> None:
     [announced] = job.sent
     assert announced["kind"] == "dify.run"
     assert "leads" in announced["target"]
-    assert json.loads(announced["request"]) == {"inputs": job.inputs, "response_mode": "streaming"}
+    assert json.loads(announced["request"]) == request["body"]
 
 
-async def test_the_announced_content_is_the_same_at_every_attempt(standin: Standin) -> None:
-    first, second = standin.job(user="board:7:3"), standin.job(user="board:7:4")
-    await run(first)
-    await run(second)
-    assert first.sent == second.sent
+async def test_what_was_judged_before_is_taken_from_dify_and_not_paid_twice(standin: Standin) -> None:
+    first = await run(standin.job())
+    job = standin.job(refusal=AlreadyConfirmed(first.reference))
+    again = await run(job)
+    assert isinstance(again, Success)
+    assert (again.result, again.reference) == (first.result, first.reference)
+    assert len(standin.runs_asked_for()) == 1
+
+
+@pytest.mark.parametrize("reference", [None, "5f9f1f9e-0000-4000-8000-000000000000"])
+async def test_what_was_judged_before_and_is_gone_is_told(standin: Standin, reference: str | None) -> None:
+    outcome = await run(standin.job(refusal=AlreadyConfirmed(reference), grace=0.1))
+    assert isinstance(outcome, Failure)
+    assert outcome.error_class is ErrorClass.PERMANENT
+    assert standin.runs_asked_for() == []
+
+
+async def test_a_conflict_with_another_task_is_told_and_a_lost_lease_ends_quietly(standin: Standin) -> None:
+    outcome = await run(standin.job(refusal=OperationConflict("The key belongs to task x.")))
+    assert outcome == Failure(ErrorClass.PERMANENT, Cause.PRECONDITION, "The key belongs to task x.")
+    with pytest.raises(Stopped):
+        await run(standin.job(refusal=Stopped()))
+    assert standin.runs_asked_for() == []
 
 
 async def test_a_recorded_stream_in_its_odd_pieces(standin: Standin) -> None:
@@ -176,7 +205,7 @@ async def test_failed_stopped_and_paused_runs(standin: Standin) -> None:
     assert isinstance(stopped, Failure)
     assert (stopped.error_class, stopped.open_operation) == (ErrorClass.PERMANENT, False)
     assert isinstance(paused, Failure)
-    assert (paused.error_class, paused.open_operation) == (ErrorClass.PERMANENT, True)
+    assert (paused.error_class, paused.open_operation) == (ErrorClass.PERMANENT, False)
     assert "not yet supported" in paused.message
 
 
@@ -289,7 +318,7 @@ async def test_trouble_while_asking_is_not_taken_for_an_answer(standin: Standin)
         if "/workflows/run/" in path and next(lost, False):
             raise Lost("the connection broke")
 
-    outcome = await run(standin.job(grace=0.2, http=PlainHttp(trouble)))
+    outcome = await run(standin.job(grace=0.2, http=WatchedHttp(trouble)))
     assert isinstance(outcome, Success)
     assert len(standin.runs_asked_for()) == 1
 
@@ -319,7 +348,7 @@ async def test_what_the_door_refuses_is_told_as_it_is(standin: Standin) -> None:
     def refuse(method: str, path: str) -> None:
         raise Refused("The address is not allowed.")
 
-    outcome = await run(standin.job(http=PlainHttp(refuse)))
+    outcome = await run(standin.job(http=WatchedHttp(refuse)))
     assert outcome == Failure(ErrorClass.PERMANENT, Cause.PRECONDITION, "The address is not allowed.")
 
 
@@ -445,8 +474,5 @@ def test_registration_and_check() -> None:
     [handler] = handlers()
     assert (handler.name, handler.connection_kind, handler.side_effects) == ("dify.workflow", "dify", False)
     assert handler.check({"use": "dify.workflow", "connection": "leads", "inputs": {"a": "{{ x }}"}}) == []
-    assert [path for path, _ in handler.check({"inputs": ["a"], "workflow_id": 5})] == [
-        "connection",
-        "inputs",
-        "workflow_id",
-    ]
+    assert handler.check({"use": "dify.workflow", "connection": "leads", "inputs": None}) == []
+    assert [path for path, _ in handler.check({"inputs": ["a"], "workflow_id": 5})] == ["inputs", "workflow_id"]
