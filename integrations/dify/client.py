@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from urllib.parse import quote, urlencode
 
 from board.ports import ConnectionView, Failure, Http, Json, JsonObject, StreamedAnswer
-from integrations.dify.errors import ApiError, classify, read_error
+from integrations.dify.errors import ApiError, classify, hide, plain, read_error
 from integrations.dify.jsontext import loads_object
 
 ENDED = frozenset({"succeeded", "failed", "stopped", "partial-succeeded"})
@@ -84,6 +84,10 @@ class Client:
     def failure(self, error: ApiError, *, open_operation: bool = False) -> Failure:
         """The error as the board's failure, without the key."""
         return classify(error, self.name, self._secrets, open_operation=open_operation)
+
+    def told(self, text: str) -> str:
+        """Dify's own words for a message: short, on one line, without keys and pages."""
+        return hide(plain(text), self._secrets)
 
     def run(self, body: bytes, workflow_id: str | None = None) -> AbstractAsyncContextManager[StreamedAnswer]:
         """Start a run and read its events. workflow_id: a published version; left out, the newest one."""

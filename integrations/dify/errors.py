@@ -148,7 +148,7 @@ def read_error(answer: Answer) -> ApiError:
 def error_from(body: JsonObject, *, status: int = 0, retry_after: float | None = None) -> ApiError:
     """An error body or an `error` event: {code, message, status}. A status given by HTTP goes before the body's."""
     said = body.get("status")
-    if not status and isinstance(said, int | str) and str(said).isdigit():
+    if not status and isinstance(said, int | str) and re.fullmatch("[1-5][0-9]{2}", str(said)):
         status = int(said)
     code, message = body.get("code"), body.get("message")
     return ApiError(

@@ -12,6 +12,9 @@ from board.ports import Json
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 _SPACES = re.compile(r"[\s\x00-\x1f\x7f]+")
 
+# Characters of a model's text that are kept. Dify variables hold at most 200 KB; more than this nobody would read.
+MAX_RAW_TEXT = 400_000
+
 # Python refuses to read integers of more than 4300 digits. No program means such a number: it counts as not finite.
 _MAX_DIGITS = 1000
 

@@ -8,11 +8,14 @@ from dataclasses import dataclass, field
 from board.ports import Answer, HttpError, Job, JsonObject, StreamedAnswer
 from integrations.dify.client import PAUSED, Run, mapping_of, text_of
 from integrations.dify.errors import ApiError, error_from, plain, read_error
-from integrations.dify.jsontext import loads_object, one_line
+from integrations.dify.jsontext import MAX_RAW_TEXT, loads_object, one_line
 from integrations.dify.sse import Event, EventTooLarge, read_events
 
 # Dify ids are UUIDs; what is longer is none and is not kept as a reference.
 _MAX_ID = 200
+
+# A loop may fail a hundred times; a person reads the first few.
+MAX_STEP_ERRORS = 5
 
 
 class CutShort(Exception):
@@ -26,6 +29,7 @@ class LiveRun:
     job: Job
     run_id: str | None = None
     texts: list[str] = field(default_factory=list)
+    length: int = 0  # of the texts together, as far as they are kept
     step_errors: list[str] = field(default_factory=list)
 
     @property
@@ -79,7 +83,8 @@ class LiveRun:
             case "text_chunk":
                 await self._text(text_of(data, "text"))
             case "text_replace":
-                self.texts = [text_of(data, "text")]
+                self.texts = [text_of(data, "text")[: MAX_RAW_TEXT + 1]]
+                self.length = len(self.texts[0])
             case "node_started":
                 if title := text_of(data, "title"):
                     await self.job.progress(message=one_line(title, 200))
@@ -99,12 +104,14 @@ class LiveRun:
 
     async def _text(self, piece: str) -> None:
         if piece:
-            self.texts.append(piece)
+            if self.length <= MAX_RAW_TEXT:
+                self.texts.append(piece)
+                self.length += len(piece)
             await self.job.text(piece)
 
     def _step(self, data: JsonObject) -> None:
         error = text_of(data, "error")
-        if error and text_of(data, "status") in ("failed", "exception"):
+        if error and len(self.step_errors) < MAX_STEP_ERRORS and text_of(data, "status") in ("failed", "exception"):
             step = text_of(data, "title") or text_of(data, "node_id") or "a step"
             self.step_errors.append(f"{one_line(step, 80)}: {plain(error) or 'failed'}")
 

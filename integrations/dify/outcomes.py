@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 
 from board.ports import AskReason, Cause, ErrorClass, Failure, Json, JsonObject, Outcome, Success
 from integrations.dify.answers import BadSchema, find_in_outputs, is_empty, shape
 from integrations.dify.client import PAUSED, Client, Run
 from integrations.dify.errors import plain, run_error
-from integrations.dify.jsontext import clean_text, is_finite, leaves, without_nonfinite
-
-# Dify variables hold at most 200 KB; more than this is nothing that a person would read.
-MAX_RAW_TEXT = 400_000
+from integrations.dify.jsontext import MAX_RAW_TEXT, clean_text, is_finite, leaves, without_nonfinite
 
 
 def outcome_of(
@@ -35,7 +33,7 @@ def outcome_of(
             ErrorClass.PERMANENT,
             Cause.UNKNOWN,
             "The run was stopped in Dify, by a person or by its time limit. Requeue the task to run it again."
-            + (f" Dify says: {plain(run.error)}" if run.error else ""),
+            + (f" Dify says: {client.told(run.error)}" if run.error else ""),
             code="workflow_stopped",
         )
     if run.status == PAUSED:
@@ -47,10 +45,15 @@ def outcome_of(
             code="workflow_paused",
         )
     assert run.status in ("succeeded", "partial-succeeded"), run.status
-    return _succeeded(run, output_schema, streamed, step_errors)
+    outcome = _succeeded(run, output_schema, streamed)
+    if run.status == "partial-succeeded" and isinstance(outcome, Success):
+        told = client.told("; ".join(step_errors) or run.error or "a step failed and its fallback was used")
+        message = f"Dify finished in part: {told}. {outcome.ask_message or ''}".strip()
+        return replace(outcome, ask="partial_result", ask_message=message)
+    return outcome
 
 
-def _succeeded(run: Run, output_schema: JsonObject | None, streamed: str, step_errors: Sequence[str]) -> Outcome:
+def _succeeded(run: Run, output_schema: JsonObject | None, streamed: str) -> Success | Failure:
     result, raw_text = run.outputs, streamed
     ask: AskReason | None = None
     message: str | None = None
@@ -73,13 +76,6 @@ def _succeeded(run: Run, output_schema: JsonObject | None, streamed: str, step_e
             result, raw_text = without_nonfinite(run.outputs), _raw(run.outputs)
         else:
             result, raw_text = found[0], found[1] or streamed
-    if run.status == "partial-succeeded":
-        told = "; ".join(step_errors) or (plain(run.error) if run.error else "")
-        told = told or "a step failed and its fallback was used"
-        ask, message = (
-            "partial_result",
-            " ".join(["Dify finished in part:", told + "."] + ([message] if message else [])),
-        )
     return Success(
         result=result,
         raw_text=_cut(raw_text) or None,

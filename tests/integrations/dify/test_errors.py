@@ -142,7 +142,9 @@ def test_long_and_odd_messages_stay_short_sentences() -> None:
     assert len(failure.message) < 700
     failure.message.encode()
     assert "\n" not in failure.message
-    assert error_from({"code": 5, "message": {"a": 1}, "status": None}) is not None
+    for status in (None, True, "²", "9" * 5000, 9 * 10**4000, -5, {}):
+        odd = error_from({"code": 5, "message": {"a": 1}, "status": status})
+        assert (odd.status, odd.code, odd.message) == (0, None, "")
 
 
 @pytest.mark.parametrize(

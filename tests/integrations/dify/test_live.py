@@ -14,7 +14,8 @@ from board.ports import ErrorClass, Failure, Lost, Success
 from integrations.dify.client import Run
 from integrations.dify.errors import ApiError
 from integrations.dify.follow import Pace
-from integrations.dify.live import CutShort, LiveRun
+from integrations.dify.jsontext import MAX_RAW_TEXT
+from integrations.dify.live import MAX_STEP_ERRORS, CutShort, LiveRun
 from integrations.dify.sse import MAX_EVENT_BYTES
 from integrations.dify.workflow import Workflow
 from tests.integrations.dify import cases
@@ -130,6 +131,16 @@ async def test_text_may_be_replaced_and_steps_are_named_in_short() -> None:
     assert title is not None
     assert len(title) == 200
     assert live.step_errors == ["T\ufffd: failed", "n: [key]"]
+
+
+async def test_a_stream_without_measure_is_kept_in_part() -> None:
+    chunk = frames({"event": "text_chunk", "data": {"text": "x" * 100_000}})
+    failed = frames({"event": "node_finished", "data": {"status": "failed", "title": "T", "error": "e"}})
+    end = frames(finished(status="succeeded", outputs={"a": 1}))
+    _, live, job = await watch(Canned([chunk] * 20 + [failed] * 20 + [end]))
+    assert MAX_RAW_TEXT <= len(live.text) <= MAX_RAW_TEXT + 200_000
+    assert len(job.texts) == 20
+    assert len(live.step_errors) == MAX_STEP_ERRORS
 
 
 async def test_a_page_under_200_is_not_an_answer() -> None:
