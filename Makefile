@@ -13,7 +13,7 @@ INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --pr
 
 # A virtual environment holds absolute paths: one that was moved, or whose Python is gone, is made anew.
 ifneq ($(shell test -x $(BIN)/python && cat $(VENV)/.made-in 2>/dev/null),$(CURDIR))
-$(shell rm -f $(VENV)/.made-in)
+$(shell rm -f $(VENV)/.made-in $(VENV)/.installed $(VENV)/.installed-dev)
 endif
 
 .PHONY: run test lint clean
