@@ -15,6 +15,8 @@ from zoneinfo import ZoneInfo
 
 from pydantic import Field, ValidationError, field_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+from sqlalchemy.engine import make_url
+from sqlalchemy.exc import ArgumentError
 
 _DURATION = re.compile(r"^\s*(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)\s*$")
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
@@ -101,6 +103,10 @@ class Settings(BaseSettings):
     def _database(cls, value: str) -> str:
         if not re.match(r"^(sqlite:///|postgres(ql)?(\+psycopg)?://)", value):
             raise ValueError("must start with sqlite:/// or postgresql://")
+        try:
+            make_url(value)
+        except (ArgumentError, ValueError):  # their text repeats the address, password and all
+            raise ValueError("is not a database address") from None
         return value
 
     @field_validator("redis_url")

@@ -38,7 +38,7 @@ def downgrade(url: str, revision: str) -> None:
 
 def check(connection: Connection) -> None:
     """Raise SchemaError unless the schema is exactly the one this program was made for."""
-    here = MigrationContext.configure(connection).get_current_revision()
+    here = revision(connection)
     head = ScriptDirectory(str(_SCRIPTS)).get_current_head()
     if here is None:
         raise SchemaError(
@@ -48,6 +48,11 @@ def check(connection: Connection) -> None:
         raise SchemaError(
             f"The database has schema {here}, this program needs {head}. Run `board migrate` with the newest program."
         )
+
+
+def revision(connection: Connection) -> str | None:
+    """The name of the schema that the database has; None for an empty one."""
+    return MigrationContext.configure(connection).get_current_revision()
 
 
 def _config(connection: Connection) -> Config:

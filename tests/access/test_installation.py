@@ -110,6 +110,21 @@ def test_a_straggler_of_the_old_key_is_caught_by_the_next_start_with_both(db: Da
     assert vault.fingerprint == Vault(NEW).fingerprint
 
 
+def test_rotation_without_a_pause(db: Database, tmp_path: Path) -> None:
+    """As docs/access.md says: `old,new` everywhere, then `new,old` everywhere, then `new`."""
+    installation.open_vault(settings(tmp_path, encryption_key=OLD), db)
+    waiting = installation.open_vault(settings(tmp_path, encryption_key=f"{OLD},{NEW}"), db)
+    store_secret(db, "dify", waiting.encrypt("app-1234"))
+    first = installation.open_vault(settings(tmp_path, encryption_key=f"{NEW},{OLD}"), db)
+    assert waiting.decrypt(stored_secret(db, "dify")) == "app-1234"  # renewed, and the other process still reads it
+    assert first.decrypt(waiting.encrypt("entered meanwhile")) == "entered meanwhile"
+    store_secret(db, "late", waiting.encrypt("entered meanwhile"))
+    installation.open_vault(settings(tmp_path, encryption_key=f"{NEW},{OLD}"), db)  # the last process of the round
+    vault = installation.open_vault(settings(tmp_path, encryption_key=NEW), db)
+    assert vault.decrypt(stored_secret(db, "dify")) == "app-1234"
+    assert vault.decrypt(stored_secret(db, "late")) == "entered meanwhile"
+
+
 def test_two_keys_that_are_both_strange_are_refused(db: Database, tmp_path: Path) -> None:
     installation.open_vault(settings(tmp_path, encryption_key=OLD), db)
     with pytest.raises(WrongKey):
