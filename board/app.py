@@ -43,10 +43,8 @@ def build_app(board: Board) -> FastAPI:
 
 @asynccontextmanager
 async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
-    """The consumer, where this process has one, works as long as the application serves."""
+    """At the end the consumer, where this process has one, hands its work back."""
     board: Board = app.state.board
-    if board.consumer is not None:
-        board.consumer.start()
     yield
     if board.consumer is not None:
         await asyncio.to_thread(board.consumer.stop)

@@ -3,26 +3,52 @@
 from __future__ import annotations
 
 import signal
+import socket
 import sys
 import threading
+from collections.abc import Callable
 from types import FrameType
 
 import uvicorn
+from fastapi import FastAPI
 
-from board.app import build_app
 from board.rooms import Board
-from board.worker.consumer import Consumer
 
 # Open answers (a caller who waits on the line) get so long at a stop; then they are cut, and the caller asks again.
 GRACEFUL_SECONDS = 2
 
 
-def serve_api(board: Board, host: str, port: int) -> None:
-    """Serve until SIGTERM or SIGINT. A consumer that the board has works along and hands its work back at the end."""
+class CannotListen(Exception):
+    """The address is taken or not ours; the text says what to do."""
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """A bound socket; port 0 takes a free one. Raises CannotListen."""
+    try:
+        family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
+        bound = socket.socket(family, socket.SOCK_STREAM)
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        bound.bind((host, port))
+    except OSError as error:
+        raise CannotListen(
+            f"Cannot listen on {host}:{port}: {error.strerror or error}. Choose another with --host and --port."
+        ) from error
+    return bound
+
+
+def serve_api(board: Board, app: FastAPI, bound: socket.socket, ready: Callable[[], None]) -> None:
+    """Serve until SIGTERM or SIGINT. ready: called once when requests are being answered.
+
+    A consumer that the board has starts then, and hands its work back at the end.
+    """
+
+    def begin() -> None:
+        ready()
+        if board.consumer is not None:
+            board.consumer.start()
+
     config = uvicorn.Config(
-        build_app(board),
-        host=host,
-        port=port,
+        app,
         log_config=None,
         access_log=False,
         timeout_graceful_shutdown=GRACEFUL_SECONDS,
@@ -32,11 +58,13 @@ def serve_api(board: Board, host: str, port: int) -> None:
     # The server raises the signal again once it has wound down; by then there is nothing left to do but leave.
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, _leave)
-    uvicorn.Server(config).run()
+    _Server(config, begin).run(sockets=[bound])
 
 
-def serve_consumer(board: Board, consumer: Consumer) -> None:
+def serve_consumer(board: Board) -> None:
     """Work until SIGTERM or SIGINT, then hand back what is running."""
+    consumer = board.consumer
+    assert consumer is not None
     asked = threading.Event()
 
     def stop(_number: int, _frame: FrameType | None) -> None:
@@ -48,6 +76,17 @@ def serve_consumer(board: Board, consumer: Consumer) -> None:
     asked.wait()
     consumer.stop()
     board.close()
+
+
+class _Server(uvicorn.Server):
+    def __init__(self, config: uvicorn.Config, begin: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._begin = begin
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        if self.started:
+            self._begin()
 
 
 def _leave(_number: int, _frame: FrameType | None) -> None:

@@ -1,0 +1,36 @@
+"""Logging of a process: to stderr, as text for people or JSON for collectors, without the chatter of libraries."""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+from datetime import UTC, datetime
+
+# At INFO they write addresses with their secrets (httpx), or one line a second (apscheduler).
+_QUIET = ("httpx", "httpcore", "apscheduler", "alembic", "uvicorn.access")
+
+
+class _Json(logging.Formatter):
+    def format(self, record: logging.LogRecord) -> str:
+        entry = {
+            "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
+        }
+        if record.exc_info:
+            entry["exception"] = self.formatException(record.exc_info)
+        return json.dumps(entry, ensure_ascii=False)
+
+
+def set_up(log_format: str) -> None:
+    """log_format: "text" or "json"."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(
+        _Json() if log_format == "json" else logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s")
+    )
+    logging.basicConfig(level=logging.INFO, handlers=[handler], force=True)
+    for name in _QUIET:
+        logging.getLogger(name).setLevel(logging.WARNING)
+    logging.getLogger("uvicorn.error").setLevel(logging.WARNING)
