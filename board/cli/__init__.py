@@ -8,11 +8,11 @@ function, added with `app.command()`. Every command takes `--json` (`output.AsJs
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import typer
 
-from board.cli import keys, users
+from board.cli import catalogue, keys, serve, tasks, users
 from board.cli.errors import sentence
 from board.cli.migrate import migrate
 
@@ -24,7 +24,21 @@ app = typer.Typer(
     pretty_exceptions_enable=False,  # they print tracebacks, and the values of variables with them
     rich_markup_mode=None,  # plain text: no boxes around errors in logs
 )
-app.command()(migrate)
+_COMMANDS: tuple[Callable[..., None], ...] = (
+    serve.up,
+    serve.api,
+    serve.worker,
+    migrate,
+    tasks.submit,
+    tasks.tasks,
+    tasks.show,
+    tasks.cancel,
+    tasks.requeue,
+)
+for command in _COMMANDS:
+    app.command()(command)
+app.add_typer(catalogue.types, name="types")
+app.add_typer(catalogue.connections, name="connections")
 app.add_typer(users.app, name="users")
 app.add_typer(keys.app, name="keys")
 

@@ -4,21 +4,51 @@ from __future__ import annotations
 
 import traceback
 
+from pydantic import ValidationError
 from sqlalchemy.exc import DatabaseError
 
 from board.access.errors import AccessError, WrongKey
 from board.access.rights import Forbidden
+from board.catalogue.apply import BadCatalogue
+from board.catalogue.store import UnknownType
 from board.db.migrate import SchemaError
+from board.serve import CannotListen
 from board.settings import SettingsError
+from board.tasks.intake import Duplicate, Problem
+from board.tasks.ledger import Stale
+from board.tasks.read import BadFilter
+from board.tasks.states import IllegalMove
+from board.tasks.text import BadJson, NotJson
 
 # Errors whose text is written for people.
-EXPECTED = (AccessError, Forbidden, SchemaError, SettingsError, WrongKey)
+EXPECTED = (
+    AccessError,
+    BadCatalogue,
+    BadFilter,
+    CannotListen,
+    Duplicate,
+    Forbidden,
+    IllegalMove,
+    NotJson,
+    SchemaError,
+    SettingsError,
+    Stale,
+    UnknownType,
+    WrongKey,
+)
 
 
 def sentence(error: Exception) -> str:
     """What to print for an error. One that nobody foresaw names its place, so that it can be reported."""
     if isinstance(error, EXPECTED):
         return str(error)
+    if isinstance(error, Problem):
+        return str(error) if error.field in str(error) else f"{error.field}: {error}"
+    if isinstance(error, BadJson):
+        return f"{error.path} {error}."
+    if isinstance(error, ValidationError):
+        fault = error.errors()[0]
+        return f"{'.'.join(map(str, fault['loc'])) or 'body'}: {fault['msg'].removeprefix('Value error, ')}."
     if isinstance(error, DatabaseError):  # only the driver's first line: the rest repeats the statement and its values
         reason = str(error.orig).strip().splitlines()[0].rstrip(".")
         return f"The database does not answer as it should: {reason}. Check BOARD_DATABASE_URL."
