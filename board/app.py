@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
 import secrets
 from collections.abc import AsyncIterator, MutableMapping
@@ -43,11 +42,8 @@ def build_app(board: Board) -> FastAPI:
 
 @asynccontextmanager
 async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
-    """At the end the consumer, where this process has one, hands its work back."""
     board: Board = app.state.board
     yield
-    if board.consumer is not None:
-        await asyncio.to_thread(board.consumer.stop)
     board.close()
 
 

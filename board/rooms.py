@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -46,6 +47,7 @@ class Board:
     webhook_secret: str = field(repr=False)
     consumer: Consumer | None = None
     demo: bool = False
+    stopping: threading.Event = field(default_factory=threading.Event)  # set once this process goes down
 
     def task_documents(self, connection: Connection, rows: list[RowMapping]) -> list[dict[str, Any]]:
         """Task objects of the contract, each with its open review."""

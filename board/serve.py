@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import logging
 import signal
 import socket
 import sys
@@ -58,7 +60,7 @@ def serve_api(board: Board, app: FastAPI, bound: socket.socket, ready: Callable[
     # The server raises the signal again once it has wound down; by then there is nothing left to do but leave.
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, _leave)
-    _Server(config, begin).run(sockets=[bound])
+    _Server(config, board, begin).run(sockets=[bound])
 
 
 def serve_consumer(board: Board) -> None:
@@ -79,14 +81,24 @@ def serve_consumer(board: Board) -> None:
 
 
 class _Server(uvicorn.Server):
-    def __init__(self, config: uvicorn.Config, begin: Callable[[], None]) -> None:
+    def __init__(self, config: uvicorn.Config, board: Board, begin: Callable[[], None]) -> None:
         super().__init__(config)
+        self._board = board
         self._begin = begin
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         if self.started:
             self._begin()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        # First who waits on the line and who works: a handler may be calling this very server.
+        self._board.stopping.set()
+        if self._board.consumer is not None:
+            await asyncio.to_thread(self._board.consumer.stop)
+        # What is still open after the grace is cut on purpose, which is no error to be logged.
+        logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)
+        await super().shutdown(sockets)
 
 
 def _leave(_number: int, _frame: FrameType | None) -> None:

@@ -24,7 +24,7 @@ async def until_settled(
     pause = FIRST_LOOK
     while document["status"] not in SETTLED:
         left = end - time.monotonic()
-        if left <= 0:
+        if left <= 0 or board.stopping.is_set():  # a server that goes down answers with what it knows
             return False, document
         await asyncio.sleep(min(pause, left))
         pause = min(pause * 1.5, LONGEST_PAUSE)
