@@ -22,6 +22,7 @@ from board.tasks.intake import Duplicate, Problem
 from board.tasks.ledger import Stale
 from board.tasks.read import BadFilter
 from board.tasks.states import IllegalMove
+from board.tasks.visible import NoSuchTask
 
 log = logging.getLogger(__name__)
 
@@ -79,6 +80,8 @@ def translate(error: Exception) -> ApiError:
             return ApiError(403, "forbidden", str(error))
         case NotEligible():
             return ApiError(403, "not_eligible", str(error))
+        case NoSuchTask():
+            return ApiError(404, "task_not_found", str(error))
         case Problem():
             return field_error(error.field, str(error), error.code)
         case Duplicate():
@@ -124,6 +127,7 @@ EXPECTED: tuple[type[Exception], ...] = (
     IllegalMove,
     Stale,
     DecisionRefused,
+    NoSuchTask,
 )
 
 

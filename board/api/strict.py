@@ -1,4 +1,4 @@
-"""How a request is read: JSON only, strictly, up to a limit, whatever Content-Type the caller remembered to send."""
+"""How a request is read: first who asks, then JSON, strictly, up to a limit, whatever Content-Type was sent."""
 
 from __future__ import annotations
 
@@ -6,11 +6,15 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from fastapi import Request, Response
+from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import JSONResponse
 from fastapi.routing import APIRoute
 from starlette.types import Receive, Scope
 
+from board.access import keys
+from board.access.rights import Actor
 from board.api.errors import ApiError, field_error
+from board.rooms import Board
 from board.tasks.text import BadJson, NotJson, parse
 
 
@@ -48,13 +52,28 @@ class StrictRequest(Request):
 
 
 class StrictRoute(APIRoute):
+    """A route of the API. Without a known key nothing of the body is read."""
+
     def get_route_handler(self) -> Callable[[Request], Awaitable[Response]]:  # type: ignore[override]
         handle = super().get_route_handler()
 
         async def strict(request: Request) -> Response:
+            request.state.actor = await run_in_threadpool(_actor, request)
             return await handle(StrictRequest(request.scope, request.receive))
 
         return strict
+
+
+def _actor(request: Request) -> Actor:
+    board: Board = request.app.state.board
+    secret = keys.bearer(request.headers.get("authorization"), request.headers.get("x-api-key"))
+    if secret is None:
+        raise ApiError(401, "unauthorized", "Send an API key as `Authorization: Bearer KEY` or `X-API-Key: KEY`.")
+    with board.db.read() as connection:
+        actor = keys.find(connection, secret, board.settings.bootstrap_api_key)
+    if actor is None:
+        raise ApiError(401, "unauthorized", "This API key is unknown or revoked. Make one with `board keys create`.")
+    return actor
 
 
 def ok(body: Any, status: int = 200) -> JSONResponse:

@@ -9,13 +9,14 @@ from fastapi.responses import JSONResponse
 from pydantic import BaseModel, ConfigDict, Field
 
 from board.access.rights import Act
-from board.api.deps import CHANNEL, TheActor, TheBoard, the_task
+from board.api.deps import CHANNEL, TheActor, TheBoard
 from board.api.errors import ApiError
 from board.api.reviews import DecisionIn, decide
 from board.api.strict import StrictRoute, listing, ok
 from board.effects import operations, view
 from board.review.visits import latest_review
 from board.tasks import intake, runnow
+from board.tasks.visible import visible
 
 router = APIRouter(prefix="/tasks/{task_id}", tags=["tasks"], route_class=StrictRoute)
 
@@ -46,7 +47,7 @@ class ShorthandIn(DecisionIn):
 def cancel(task_id: str, board: TheBoard, actor: TheActor, body: ActIn | None = None) -> JSONResponse:
     """Cancel. A running task is asked to stop and becomes cancelled as soon as it has; its late result is refused."""
     with board.db.write() as tx:
-        row = the_task(tx, actor, task_id, Act.OPERATE)
+        row = visible(tx, actor, task_id, Act.OPERATE)
         board.ledger.cancel(tx, board.ledger.lock(tx, row["id"]), actor.by(CHANNEL), body.reason if body else None)
     if row["status"] == "running" and board.consumer is not None:
         board.consumer.look_for_cancelled()
@@ -58,7 +59,7 @@ def requeue(task_id: str, board: TheBoard, actor: TheActor, body: RequeueIn | No
     """Put a failed or cancelled task back, with a fresh retry budget."""
     asked = body or RequeueIn()
     with board.db.write() as tx:
-        row = the_task(tx, actor, task_id, Act.OPERATE)
+        row = visible(tx, actor, task_id, Act.OPERATE)
         intake.requeue(
             tx,
             board.ledger,
@@ -76,7 +77,7 @@ def requeue(task_id: str, board: TheBoard, actor: TheActor, body: RequeueIn | No
 def run_now(task_id: str, board: TheBoard, actor: TheActor, body: ActIn | None = None) -> JSONResponse:
     """Do not wait for the next retry: run at once."""
     with board.db.write() as tx:
-        row = the_task(tx, actor, task_id, Act.OPERATE)
+        row = visible(tx, actor, task_id, Act.OPERATE)
         runnow.run_now(tx, board.ledger, row["id"], actor.by(CHANNEL), body.reason if body else None)
     return _answer(board, actor, task_id)
 
@@ -103,19 +104,19 @@ def reject(task_id: str, board: TheBoard, actor: TheActor, body: ShorthandIn | N
 def list_operations(task_id: str, board: TheBoard, actor: TheActor) -> JSONResponse:
     """What this task has done outside, or tried to."""
     with board.db.read() as connection:
-        row = the_task(connection, actor, task_id)
+        row = visible(connection, actor, task_id)
         return listing([view.operation_document(item) for item in operations.of_task(connection, row["id"])])
 
 
 def _answer(board: TheBoard, actor: TheActor, task_id: str) -> JSONResponse:
     with board.db.read() as connection:
-        return ok(board.task_document(connection, the_task(connection, actor, task_id)))
+        return ok(board.task_document(connection, visible(connection, actor, task_id)))
 
 
 def _decide(verdict: str, task_id: str, board: TheBoard, actor: TheActor, body: ShorthandIn | None) -> JSONResponse:
     given: dict[str, Any] = body.model_dump(exclude={"verdict"}) if body else {}
     with board.db.read() as connection:
-        row = the_task(connection, actor, task_id)
+        row = visible(connection, actor, task_id)
         review = latest_review(connection, row["id"])
     if review is None:
         raise ApiError(409, "no_review", f"No review was ever asked for task “{task_id}”; it is {row['status']}.")

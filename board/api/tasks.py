@@ -20,7 +20,6 @@ from board.api.deps import (
     TheBoard,
     in_thread,
     split,
-    the_task,
 )
 from board.api.errors import EXPECTED, ApiError, translate
 from board.api.strict import StrictRequest, StrictRoute, listing, ok
@@ -30,6 +29,7 @@ from board.tasks import edit, history, read, view
 from board.tasks.intake import Taken, TaskIn
 from board.tasks.ledger import find
 from board.tasks.text import BadJson, NotJson, parse
+from board.tasks.visible import visible
 
 router = APIRouter(prefix="/tasks", tags=["tasks"], route_class=StrictRoute)
 
@@ -132,7 +132,7 @@ async def get_task(task_id: str, board: TheBoard, actor: TheActor, wait: Wait = 
 
     def load() -> dict[str, Any]:
         with board.db.read() as connection:
-            return board.task_document(connection, the_task(connection, actor, task_id))
+            return board.task_document(connection, visible(connection, actor, task_id))
 
     document = await in_thread(load)
     if wait:
@@ -144,10 +144,10 @@ async def get_task(task_id: str, board: TheBoard, actor: TheActor, wait: Wait = 
 def edit_task(task_id: str, body: edit.TaskEdit, board: TheBoard, actor: TheActor) -> JSONResponse:
     """Change fields; `version` must be the one that was read."""
     with board.db.write() as tx:
-        row = the_task(tx, actor, task_id, Act.OPERATE)
+        row = visible(tx, actor, task_id, Act.OPERATE)
         edit.apply(tx, board.ledger, board.catalogue, board.visits.content_changed, row["id"], body, actor.by(CHANNEL))
     with board.db.read() as connection:
-        return ok(board.task_document(connection, the_task(connection, actor, task_id)))
+        return ok(board.task_document(connection, visible(connection, actor, task_id)))
 
 
 @router.get("/{task_id}/events")
@@ -161,7 +161,7 @@ def list_events(
 ) -> JSONResponse:
     """The history of a task, oldest first."""
     with board.db.read() as connection:
-        row = the_task(connection, actor, task_id)
+        row = visible(connection, actor, task_id)
         seq = int(cursor) if cursor and cursor.isdigit() else 0
         rows = history.events_of(connection, row["id"], seq, limit + 1)
         more = str(rows[limit - 1]["seq"]) if len(rows) > limit else None
@@ -172,7 +172,7 @@ def list_events(
 def list_attempts(task_id: str, board: TheBoard, actor: TheActor) -> JSONResponse:
     """Every claim of a task and what came of it, oldest first."""
     with board.db.read() as connection:
-        row = the_task(connection, actor, task_id)
+        row = visible(connection, actor, task_id)
         return listing([read.attempt_document(item) for item in read.attempts_of(connection, row["id"])])
 
 

@@ -10,6 +10,7 @@ from board.ports import Handler
 Problem = tuple[str, str]  # path of the field, plain sentence
 
 _LATER = "not yet supported"
+_AUTH = ("header", "basic")  # how a receiver may want to be greeted, beside the signature
 
 
 def problems_of_type(spec: TypeSpec, handlers: Mapping[str, Handler], connections: Mapping[str, str]) -> list[Problem]:
@@ -18,7 +19,15 @@ def problems_of_type(spec: TypeSpec, handlers: Mapping[str, Handler], connection
 
 
 def problems_of_connection(spec: ConnectionSpec) -> list[Problem]:
-    return [("limits", _LATER)] if spec.limits != LimitsSpec() else []
+    problems = [("limits", _LATER)] if spec.limits != LimitsSpec() else []
+    for name, value in (spec.auth or {}).items():
+        if name not in _AUTH:
+            problems.append((f"auth.{name}", f"is {_LATER}; there are: {', '.join(_AUTH)}"))
+        elif not isinstance(value, dict) or not all(isinstance(text, str) for text in value.values()):
+            problems.append((f"auth.{name}", "must be an object of texts"))
+        elif name == "basic" and set(value) != {"user", "password"}:
+            problems.append(("auth.basic", "needs user and password, and nothing else"))
+    return problems
 
 
 def _handler(spec: TypeSpec, handlers: Mapping[str, Handler], connections: Mapping[str, str]) -> Iterator[Problem]:
