@@ -1,9 +1,14 @@
 """Whatever a user can set, call or type is documented, and the pages name nothing that is not there."""
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
+
+import typer
 
 from board.app import build_app
+from board.cli import app as command_line
 from board.rooms import open_board
 from board.settings import Settings, load
 
@@ -29,3 +34,16 @@ def test_every_call_of_the_api_is_documented_and_no_other(sqlite_url: str, tmp_p
         f"{method.upper()} {path.removeprefix('/api/v1')}" for path, methods in paths.items() for method in methods
     }
     assert rows("api.md", "[A-Z]+ /[^`]*") == calls
+
+
+def commands(command: Any, path: str) -> Iterator[str]:
+    """Every command that can be run, as it is typed."""
+    if not hasattr(command, "commands"):
+        yield path
+        return
+    for name, part in command.commands.items():
+        yield from commands(part, f"{path} {name}")
+
+
+def test_every_command_is_documented_and_no_other() -> None:
+    assert rows("commands.md", "board [a-z -]+") == set(commands(typer.main.get_command(command_line), "board"))

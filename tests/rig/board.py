@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping
 from importlib import metadata
 from pathlib import Path
@@ -107,18 +108,29 @@ class BoardProcess:
     def wait_until_healthy(self) -> None:
         """Wait until /healthz answers 200."""
         with httpx2.Client(trust_env=False, timeout=5) as client:
-            for _ in range(int(START_TIMEOUT / 0.05)):
+
+            def healthy() -> bool:
                 try:
-                    if client.get(f"{self.url}/healthz").status_code == 200:
-                        return
+                    return client.get(f"{self.url}/healthz").status_code == 200
                 except httpx2.TransportError:
-                    pass
-                try:
-                    code = self._process.wait(0.05)
-                except subprocess.TimeoutExpired:
-                    continue
-                pytest.fail(f"the board ended with exit code {code}:\n{self.log[-3000:]}", pytrace=False)
-        pytest.fail(f"the board did not answer within {START_TIMEOUT} s:\n{self.log[-3000:]}", pytrace=False)
+                    return False
+
+            self._wait_for(healthy, "did not answer", START_TIMEOUT)
+
+    def wait_for_log(self, text: str, timeout: float = START_TIMEOUT) -> None:
+        """Wait until it has written this."""
+        self._wait_for(lambda: text in self.log, f"did not write {text!r}", timeout)
+
+    def _wait_for(self, condition: Callable[[], bool], failure: str, timeout: float) -> None:
+        deadline = time.monotonic() + timeout
+        while not condition():
+            if time.monotonic() > deadline:
+                pytest.fail(f"the board {failure} within {timeout} s:\n{self.log[-3000:]}", pytrace=False)
+            try:
+                code = self._process.wait(0.05)
+            except subprocess.TimeoutExpired:
+                continue
+            pytest.fail(f"the board ended with exit code {code}:\n{self.log[-3000:]}", pytrace=False)
 
 
 class StartBoard(Protocol):
@@ -138,8 +150,8 @@ class StartBoard(Protocol):
 def board_process(tmp_path: Path, reaper: Reaper) -> Iterator[StartBoard]:
     """Start processes of the board; they share one data folder. All are ended after the test, newest first.
 
-    Each role gets a free port and is waited for until it is healthy (`wait=False`: it is not). The test fails where a
-    log holds an error that nobody handled, unless `allow_traceback`.
+    The roles with an address get a free port; each is waited for until it is up (`wait=False`: it is not). The test
+    fails where a log holds an error that nobody handled, unless `allow_traceback`.
     """
     started: list[tuple[BoardProcess, bool]] = []
 
@@ -150,15 +162,15 @@ def board_process(tmp_path: Path, reaper: Reaper) -> Iterator[StartBoard]:
         wait: bool = True,
         allow_traceback: bool = False,
     ) -> BoardProcess:
-        role = arguments[0]
+        role = arguments[0]  # up, api or worker
         port = free_port()
         url = f"http://127.0.0.1:{port}"
         own = {"BOARD_PUBLIC_URL": url, **({"BOARD_DATABASE_URL": database_url} if database_url else {}), **(env or {})}
-        port_option = {"up": "--port", "api": "--port", "worker": "--health-port"}[role]
+        port_options = [] if role == "worker" else ["--port", str(port)]
         log_file = tmp_path / f"{role}-{len(started) + 1}.log"
         with log_file.open("wb") as log:
             process = subprocess.Popen(
-                [*board_command(), *arguments, port_option, str(port)],
+                [*board_command(), *arguments, *port_options],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
@@ -168,7 +180,9 @@ def board_process(tmp_path: Path, reaper: Reaper) -> Iterator[StartBoard]:
             )
         board = BoardProcess(process, url, log_file, reaper)
         started.append((board, allow_traceback))
-        if wait:
+        if wait and role == "worker":
+            board.wait_for_log("The worker ")
+        elif wait:
             board.wait_until_healthy()
         return board
 
