@@ -10,6 +10,7 @@ from sqlalchemy import Connection, RowMapping, insert, select, update
 
 from board.db.clock import now
 from board.tasks.models import task_events, tasks
+from board.tasks.states import Move
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +28,36 @@ class By:
 
 
 TIMER = By("timer", "board", "timer")
+
+# The event's kind: what a reader of the history sees.
+KINDS: dict[Move, str] = {
+    Move.CREATE: "created",
+    Move.CLAIM: "started",
+    Move.SUCCEED: "done",
+    Move.PROCEED: "work_done",
+    Move.ASK: "review_asked",
+    Move.ASK_UNKNOWN: "outcome_unknown",
+    Move.RETRY: "retry_planned",
+    Move.FAIL: "failed",
+    Move.HAND_BACK: "handed_back",
+    Move.RESCUE: "lease_lost",
+    Move.GIVE_UP: "worker_died",
+    Move.STOP: "cancelled",
+    Move.APPROVE: "approved",
+    Move.FINISH: "done",
+    Move.REVISE: "revised",
+    Move.REJECT: "rejected",
+    Move.UNDO_APPROVE: "decision_undone",
+    Move.UNDO_REJECT: "decision_undone",
+    Move.HAPPENED: "confirmed_happened",
+    Move.HAPPENED_GO_ON: "confirmed_happened",
+    Move.SEND_AGAIN: "send_again",
+    Move.DROP: "dropped",
+    Move.CANCEL: "cancelled",
+    Move.REQUEUE: "requeued",
+    Move.REQUEUE_WORK: "requeued",
+    Move.RUN_NOW: "run_now",
+}
 
 
 def event_row(

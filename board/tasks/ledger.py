@@ -7,37 +7,21 @@ Followers (outbox, review) run inside the same transaction with what has just ha
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, RowMapping, func, insert, select, update
+from sqlalchemy import ColumnElement, Connection, RowMapping, insert, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 
 from board.db.clock import now, read_now
-from board.tasks.history import By, event_row, record
-from board.tasks.models import READY, SUSPECT, attempts, retired_ids, task_data, task_events, tasks
+from board.tasks.claiming import Claiming, Lease
+from board.tasks.followers import Follower, Moved
+from board.tasks.history import KINDS, By, event_row, record
+from board.tasks.models import retired_ids, task_data, task_events, tasks
 from board.tasks.states import RULES, TERMINAL, IllegalMove, Move, Phase, Status, after
 
-
-@dataclass(frozen=True, slots=True)
-class Moved:
-    """A move that has just been made. `task`: the whole row of `tasks` after it."""
-
-    move: Move
-    task: RowMapping
-    source: Status | None
-    by: By
-    note: str | None
-    data: dict[str, Any] | None
-
-    @property
-    def status(self) -> Status:
-        return Status(self.task["status"])
-
-    @property
-    def closes(self) -> bool:
-        return self.status in TERMINAL
+__all__ = ["Follower", "Lease", "Ledger", "Moved", "Stale", "find", "retired"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,24 +35,12 @@ class _Change:
     details: dict[str, Any] | None
 
 
-Follower = Callable[[Connection, Moved], None]
-
-
-@dataclass(frozen=True, slots=True)
-class Lease:
-    """The right to settle one attempt: void once the task's token has grown."""
-
-    task: int
-    token: int
-
-
 class Stale(Exception):
     """The row changed since it was read (another version), or the lease was lost."""
 
 
-class Ledger:
-    def __init__(self, followers: Sequence[Follower] = ()) -> None:
-        self.followers: list[Follower] = list(followers)
+class Ledger(Claiming):
+    """Claiming and leases are in board.tasks.claiming; here tasks are made and moved."""
 
     # -- a task is made -------------------------------------------------------------------------------------------
 
@@ -102,97 +74,11 @@ class Ledger:
             tx.execute(insert(task_data), [{"task": row["id"], **data[task_id]} for task_id, row in made.items()])
             tx.execute(
                 insert(task_events),
-                [event_row(row, _KINDS[Move.CREATE], by, moved=(None, row["status"])) for row in made.values()],
+                [event_row(row, KINDS[Move.CREATE], by, moved=(None, row["status"])) for row in made.values()],
             )
             for row in made.values():
                 self._follow(tx, Moved(Move.CREATE, row, None, by, None, None))
         return {task_id: row["id"] for task_id, row in made.items()}
-
-    # -- work is taken --------------------------------------------------------------------------------------------
-
-    def claim(
-        self,
-        tx: Connection,
-        *,
-        lane: int,
-        limit: int,
-        worker: str,
-        lease: float,
-        suspects: bool = False,
-        only_types: Sequence[str] | None = None,
-    ) -> list[RowMapping]:
-        """Take ready work of one lane, oldest first, and return the whole task rows.
-
-        The ids are found through the partial index ix_tasks_ready and locked; rows that another worker is just taking
-        are skipped (on SQLite writers stand in line anyway). lease: seconds. suspects: only tasks that must run alone.
-        """
-        found = (
-            select(tasks.c.id, tasks.c.status)
-            .where(READY, tasks.c.lane == lane, tasks.c.ready_at <= now(), tasks.c.unmet_needs == 0)
-            .where(SUSPECT if suspects else tasks.c.suspect.is_(False))
-            .where((tasks.c.phase == Phase.WORK) | tasks.c.has_action)
-            .order_by(tasks.c.ready_at, tasks.c.id)
-            .limit(limit)
-        )
-        if only_types is not None:
-            found = found.where(tasks.c.type.in_(only_types))
-        if tx.dialect.name == "postgresql":
-            found = found.with_for_update(skip_locked=True)
-        was = {row.id: row.status for row in tx.execute(found)}
-        if not was:
-            return []
-        statement = (
-            update(tasks)
-            .where(tasks.c.id.in_(was), tasks.c.status.in_([Status.PENDING, Status.RETRYING]))
-            .values(
-                status=Status.RUNNING,
-                lease_owner=worker,
-                lease_token=tasks.c.lease_token + 1,
-                lease_until=now(lease),
-                started_at=func.coalesce(tasks.c.started_at, now()),
-                version=tasks.c.version + 1,
-                event_seq=tasks.c.event_seq + 1,
-                updated_at=now(),
-            )
-            .returning(tasks)
-        )
-        order = list(was)
-        taken = sorted(tx.execute(statement).mappings(), key=lambda row: order.index(row["id"]))
-        by = By("worker", worker, "worker")
-        tx.execute(
-            insert(task_events),
-            [event_row(row, _KINDS[Move.CLAIM], by, moved=(was[row["id"]], Status.RUNNING)) for row in taken],
-        )
-        tx.execute(
-            insert(attempts),
-            [
-                {
-                    "task": row["id"],
-                    "number": row["lease_token"],
-                    "phase": row["phase"],
-                    "round": row["round"],
-                    "worker": worker,
-                    "type_version": row["type_version"],
-                    "started_at": row["updated_at"],
-                }
-                for row in taken
-            ],
-        )
-        for row in taken:
-            self._follow(tx, Moved(Move.CLAIM, row, Status(was[row["id"]]), by, None, None))
-        return taken
-
-    def renew(self, tx: Connection, worker: str, leases: Sequence[Lease], lease: float) -> dict[int, RowMapping]:
-        """Heartbeat: prolong all leases of this worker in one statement. What is missing in the answer is lost."""
-        held = tx.execute(
-            update(tasks)
-            .where(tasks.c.id.in_([item.task for item in leases]))
-            .where(tasks.c.lease_owner == worker, tasks.c.status == Status.RUNNING)
-            .values(lease_until=now(lease))
-            .returning(tasks.c.id, tasks.c.lease_token, tasks.c.cancel_requested)
-        ).mappings()
-        tokens = {item.task: item.token for item in leases}
-        return {row["id"]: row for row in held if row["lease_token"] == tokens[row["id"]]}
 
     # -- moves ----------------------------------------------------------------------------------------------------
 
@@ -328,22 +214,11 @@ class Ledger:
             return None
         if change.data:
             tx.execute(update(task_data).where(task_data.c.task == task).values(**change.data))
-        event = event_row(row, _KINDS[move], change.by, moved=(source, rule.to), note=change.note, data=change.details)
+        event = event_row(row, KINDS[move], change.by, moved=(source, rule.to), note=change.note, data=change.details)
         tx.execute(insert(task_events), [event])
         moved = Moved(move, row, source, change.by, change.note, change.details)
         self._follow(tx, moved)
         return moved
-
-    def _follow(self, tx: Connection, moved: Moved) -> None:
-        for follower in self.followers:
-            follower(tx, moved)
-
-    def cancelling(self, tx: Connection, lease: Lease) -> bool:
-        """Whether this attempt still holds its task and was asked to stop."""
-        flags = select(tasks.c.cancel_requested).where(
-            tasks.c.id == lease.task, tasks.c.lease_token == lease.token, tasks.c.status == Status.RUNNING
-        )
-        return bool(tx.execute(flags).scalar())
 
 
 def find(connection: Connection, task_id: str) -> RowMapping | None:
@@ -367,34 +242,4 @@ _FRESH: dict[str, Any] = {
     "suspect": False,
     "round": 1,
     "version": 1,
-}
-
-# The event's kind: what a reader of the history sees.
-_KINDS: dict[Move, str] = {
-    Move.CREATE: "created",
-    Move.CLAIM: "started",
-    Move.SUCCEED: "done",
-    Move.PROCEED: "work_done",
-    Move.ASK: "review_asked",
-    Move.ASK_UNKNOWN: "outcome_unknown",
-    Move.RETRY: "retry_planned",
-    Move.FAIL: "failed",
-    Move.HAND_BACK: "handed_back",
-    Move.RESCUE: "lease_lost",
-    Move.GIVE_UP: "worker_died",
-    Move.STOP: "cancelled",
-    Move.APPROVE: "approved",
-    Move.FINISH: "done",
-    Move.REVISE: "revised",
-    Move.REJECT: "rejected",
-    Move.UNDO_APPROVE: "decision_undone",
-    Move.UNDO_REJECT: "decision_undone",
-    Move.HAPPENED: "confirmed_happened",
-    Move.HAPPENED_GO_ON: "confirmed_happened",
-    Move.SEND_AGAIN: "send_again",
-    Move.DROP: "dropped",
-    Move.CANCEL: "cancelled",
-    Move.REQUEUE: "requeued",
-    Move.REQUEUE_WORK: "requeued",
-    Move.RUN_NOW: "run_now",
 }

@@ -1,0 +1,117 @@
+"""Taking work and keeping it: claims and leases. A lease is void as soon as the task's token has grown."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sqlalchemy import Connection, RowMapping, func, insert, select, update
+
+from board.db.clock import now
+from board.tasks.followers import Followed, Moved
+from board.tasks.history import KINDS, By, event_row
+from board.tasks.models import READY, SUSPECT, attempts, task_events, tasks
+from board.tasks.states import Move, Phase, Status
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """The right to settle one attempt: void once the task's token has grown."""
+
+    task: int
+    token: int
+
+
+class Claiming(Followed):
+    """The part of the ledger by which workers take tasks."""
+
+    def claim(
+        self,
+        tx: Connection,
+        *,
+        lane: int,
+        limit: int,
+        worker: str,
+        lease: float,
+        suspects: bool = False,
+        only_types: Sequence[str] | None = None,
+    ) -> list[RowMapping]:
+        """Take ready work of one lane, oldest first, and return the whole task rows.
+
+        The ids are found through the partial index ix_tasks_ready and locked; rows that another worker is just taking
+        are skipped (on SQLite writers stand in line anyway). lease: seconds. suspects: only tasks that must run alone.
+        """
+        found = (
+            select(tasks.c.id, tasks.c.status)
+            .where(READY, tasks.c.lane == lane, tasks.c.ready_at <= now(), tasks.c.unmet_needs == 0)
+            .where(SUSPECT if suspects else tasks.c.suspect.is_(False))
+            .where((tasks.c.phase == Phase.WORK) | tasks.c.has_action)
+            .order_by(tasks.c.ready_at, tasks.c.id)
+            .limit(limit)
+        )
+        if only_types is not None:
+            found = found.where(tasks.c.type.in_(only_types))
+        if tx.dialect.name == "postgresql":
+            found = found.with_for_update(skip_locked=True)
+        was = {row.id: row.status for row in tx.execute(found)}
+        if not was:
+            return []
+        statement = (
+            update(tasks)
+            .where(tasks.c.id.in_(was), tasks.c.status.in_([Status.PENDING, Status.RETRYING]))
+            .values(
+                status=Status.RUNNING,
+                lease_owner=worker,
+                lease_token=tasks.c.lease_token + 1,
+                lease_until=now(lease),
+                started_at=func.coalesce(tasks.c.started_at, now()),
+                version=tasks.c.version + 1,
+                event_seq=tasks.c.event_seq + 1,
+                updated_at=now(),
+            )
+            .returning(tasks)
+        )
+        order = list(was)
+        taken = sorted(tx.execute(statement).mappings(), key=lambda row: order.index(row["id"]))
+        by = By("worker", worker, "worker")
+        tx.execute(
+            insert(task_events),
+            [event_row(row, KINDS[Move.CLAIM], by, moved=(was[row["id"]], Status.RUNNING)) for row in taken],
+        )
+        tx.execute(
+            insert(attempts),
+            [
+                {
+                    "task": row["id"],
+                    "number": row["lease_token"],
+                    "phase": row["phase"],
+                    "round": row["round"],
+                    "worker": worker,
+                    "type_version": row["type_version"],
+                    "started_at": row["updated_at"],
+                }
+                for row in taken
+            ],
+        )
+        for row in taken:
+            self._follow(tx, Moved(Move.CLAIM, row, Status(was[row["id"]]), by, None, None))
+        return taken
+
+    def renew(self, tx: Connection, worker: str, leases: Sequence[Lease], lease: float) -> dict[int, RowMapping]:
+        """Heartbeat: prolong all leases of this worker in one statement. What is missing in the answer is lost."""
+        held = tx.execute(
+            update(tasks)
+            .where(tasks.c.id.in_([item.task for item in leases]))
+            .where(tasks.c.lease_owner == worker, tasks.c.status == Status.RUNNING)
+            .values(lease_until=now(lease))
+            .returning(tasks.c.id, tasks.c.lease_token, tasks.c.cancel_requested)
+        ).mappings()
+        tokens = {item.task: item.token for item in leases}
+        return {row["id"]: row for row in held if row["lease_token"] == tokens[row["id"]]}
+
+    def cancelling(self, tx: Connection, lease: Lease) -> bool:
+        """Whether this attempt still holds its task and was asked to stop."""
+        flags = select(tasks.c.cancel_requested).where(
+            tasks.c.id == lease.task, tasks.c.lease_token == lease.token, tasks.c.status == Status.RUNNING
+        )
+        return bool(tx.execute(flags).scalar())

@@ -1,0 +1,46 @@
+"""Word of every move to whoever must act on it inside the same transaction: reviews, the outbox, wake-ups."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection, RowMapping
+
+from board.tasks.history import By
+from board.tasks.states import TERMINAL, Move, Status
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """A move that has just been made. `task`: the whole row of `tasks` after it."""
+
+    move: Move
+    task: RowMapping
+    source: Status | None
+    by: By
+    note: str | None
+    data: dict[str, Any] | None
+
+    @property
+    def status(self) -> Status:
+        return Status(self.task["status"])
+
+    @property
+    def closes(self) -> bool:
+        return self.status in TERMINAL
+
+
+Follower = Callable[[Connection, Moved], None]
+
+
+class Followed:
+    """What has followers. They are called in order; an exception of one undoes the move with all that followed."""
+
+    def __init__(self, followers: Sequence[Follower] = ()) -> None:
+        self.followers: list[Follower] = list(followers)
+
+    def _follow(self, tx: Connection, moved: Moved) -> None:
+        for follower in self.followers:
+            follower(tx, moved)

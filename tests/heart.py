@@ -1,0 +1,82 @@
+"""What tests of the heart share: a clock that can be set, small tasks, and looks into the tables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from sqlalchemy import Connection, RowMapping, select, text
+
+from board.db import clock
+from board.db.engine import Database
+from board.tasks.history import By
+from board.tasks.ledger import Ledger
+from board.tasks.models import task_events, tasks
+
+CALLER = By("key", "n8n", "api")
+OPERATOR = By("person", "li@example.org", "web")
+WORKER = By("worker", "w1", "worker")
+
+
+@contextmanager
+def settable_clock(db: Database) -> Iterator[Callable[[float], None]]:
+    """Gives `at(seconds)`, which sets the board's clock that far ahead of the real one, on either database."""
+
+    def at(seconds: float) -> None:
+        clock.set_offset(seconds)
+        if not db.is_sqlite:
+            with db.write() as tx:
+                tx.execute(
+                    text(
+                        "CREATE OR REPLACE FUNCTION board_now() RETURNS timestamptz LANGUAGE sql STABLE AS "
+                        f"'SELECT clock_timestamp() + make_interval(secs => {float(seconds)})'"
+                    )
+                )
+
+    try:
+        yield at
+    finally:
+        clock.set_offset(0)
+
+
+def new_task(task_id: str, **columns: Any) -> dict[str, Any]:
+    """A row as intake hands it to the ledger."""
+    row: dict[str, Any] = {
+        "task_id": task_id,
+        "type": "trial",
+        "type_version": 1,
+        "title": "",
+        "priority": 2,
+        "source": None,
+        "tags": [],
+        "callback_url": None,
+        "requester": "key:n8n",
+        "run_after": None,
+        "due_at": None,
+        "max_retries": 2,
+        "data": {"payload": {}, "payload_hash": "0" * 64, "origin": None, "note": None},
+    }
+    return row | columns
+
+
+def create(db: Database, ledger: Ledger, task_id: str, **columns: Any) -> int:
+    """The internal id of a new task."""
+    with db.write() as tx:
+        return ledger.create(tx, [new_task(task_id, **columns)], CALLER)[task_id]
+
+
+def claim(db: Database, ledger: Ledger, lane: int = 2, limit: int = 10, **options: Any) -> list[RowMapping]:
+    options = {"worker": "w1", "lease": 60.0} | options
+    with db.write() as tx:
+        return ledger.claim(tx, lane=lane, limit=limit, **options)
+
+
+def row_of(db: Database, task: int) -> dict[str, Any]:
+    with db.read() as connection:
+        return dict(connection.execute(select(tasks).where(tasks.c.id == task)).mappings().one())
+
+
+def events_of(connection: Connection, task: int) -> list[RowMapping]:
+    query = select(task_events).where(task_events.c.task == task).order_by(task_events.c.seq)
+    return list(connection.execute(query).mappings())
