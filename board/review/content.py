@@ -39,4 +39,4 @@ def content_hash(connection: Connection, catalogue: Catalogue, task: RowMapping)
         "callback_url": task["callback_url"],
         "consequence": consequence(connection, catalogue, spec),
     }
-    return "sha256:" + hashlib.sha256(dump_json(shown).encode()).hexdigest()
+    return hashlib.sha256(dump_json(shown).encode()).hexdigest()  # 64 characters: the width of its column
