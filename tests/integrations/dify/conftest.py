@@ -6,6 +6,7 @@ import base64
 import socket
 import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -53,22 +54,26 @@ class Standin:
         return NotedJob(connection(self.url, key, grace=grace), {"text": text}, **fields)
 
 
-@pytest.fixture(scope="session")
-def standin_process() -> Iterator[Standin]:
+@contextmanager
+def serving(app: Any) -> Iterator[str]:
+    """An ASGI application behind a real socket, in a thread; its base address."""
     with socket.socket() as listening:
         listening.bind(("127.0.0.1", 0))
         listening.listen()  # from here on calls wait in line, whenever the server is ready
-        server = uvicorn.Server(
-            uvicorn.Config(create_app(), log_level="critical", lifespan="off", timeout_graceful_shutdown=1)
-        )
+        server = uvicorn.Server(uvicorn.Config(app, log_config=None, timeout_graceful_shutdown=1))
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
         thread.start()
-        base = f"http://127.0.0.1:{listening.getsockname()[1]}"
-        with httpx.Client(base_url=base, trust_env=False, verify=False) as client:
-            client.get("/v1/")  # waits for the first answer
-            yield Standin(base, client)
-        server.should_exit = True
-        thread.join(timeout=10)
+        try:
+            yield f"http://127.0.0.1:{listening.getsockname()[1]}"
+        finally:
+            server.should_exit = True
+            thread.join(timeout=15)
+
+
+@pytest.fixture(scope="session")
+def standin_process() -> Iterator[Standin]:
+    with serving(create_app()) as base, httpx.Client(base_url=base, trust_env=False, verify=False) as client:
+        yield Standin(base, client)
 
 
 @pytest.fixture
