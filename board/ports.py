@@ -214,8 +214,8 @@ class Job(Protocol):
         kind: such as "dify.run". target: who is called, in words that a person understands. request: the body. fixed:
         the body belongs to the operation, and a later try must send the very bytes of the first; returned are the
         bytes to send. Raises Stopped when this attempt no longer holds its lease, OperationConflict when the key
-        (action + connection + task, or the type's own) is taken by other content, AlreadyConfirmed when another task
-        has done this very action.
+        (action + connection + task, or the type's own) is taken by other content, its kind OperationBusy when another
+        task is doing this very action, AlreadyConfirmed when it is done.
         """
 
     async def reference(self, external_reference: str) -> None:
@@ -234,6 +234,10 @@ class Stopped(Exception):
 
 class OperationConflict(Exception):
     """The operation key is already used for other content or by another task."""
+
+
+class OperationBusy(OperationConflict):
+    """Another task is doing this very action just now: later it will be known how it went."""
 
 
 class AlreadyConfirmed(Exception):

@@ -90,7 +90,7 @@ def fill(value: Any, context: Mapping[str, Any]) -> Any:
     try:
         whole = _WHOLE.match(value)
         if whole and "{{" not in whole["expression"] and "}}" not in whole["expression"]:
-            return _lenient.compile_expression(whole["expression"])(**context)
+            return _lenient.compile_expression(whole["expression"])(dict(context))
         return _bounded(_lenient.from_string(value).render(**context), value)
     except TemplateProblem:
         raise
@@ -102,7 +102,7 @@ def fill_strict(template: str, context: Mapping[str, Any]) -> str:
     """An ID or key. Raises TemplateProblem naming the expression when one of its values is missing or empty."""
     for expression in _expressions(template):
         try:
-            value = _strict.compile_expression(expression, undefined_to_none=False)(**context)
+            value = _strict.compile_expression(expression, undefined_to_none=False)(dict(context))
             missing = isinstance(value, Undefined) or value is None or str(value).strip() == ""
         except TemplateError:
             missing = True
@@ -117,11 +117,11 @@ def fill_strict(template: str, context: Mapping[str, Any]) -> str:
 
 
 def holds(expression: str, context: Mapping[str, Any]) -> bool:
-    """Whether a condition holds. A condition that fails on the values at hand does not hold."""
+    """Whether a condition holds. Raises TemplateProblem when it cannot be computed on the values at hand."""
     try:
-        return bool(_lenient.compile_expression(expression)(**context))
-    except Exception:
-        return False
+        return bool(_lenient.compile_expression(expression)(dict(context)))
+    except Exception as error:
+        raise TemplateProblem(f"“{_short(expression)}” could not be computed: {error}") from error
 
 
 def _expressions(template: str) -> list[str]:

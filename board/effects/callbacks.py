@@ -70,6 +70,13 @@ def envelope(event: str, seq: int, task: dict[str, Any], at: str | None) -> byte
 def masked(url: str) -> str:
     """An address for people: resume addresses carry their secret in the query, so that is left out."""
     parts = urlsplit(url)
-    return f"{parts.scheme}://{parts.hostname or ''}{f':{parts.port}' if parts.port else ''}{parts.path}" + (
+    host = parts.hostname or ""
+    host = f"[{host}]" if ":" in host else host
+    return f"{parts.scheme}://{host}{f':{parts.port}' if parts.port else ''}{parts.path or '/'}" + (
         "?…" if parts.query else ""
     )
+
+
+def receiver(target: str) -> str:
+    """Scheme, host and port of a masked address, with the slash after it: whom one call may hold up."""
+    return "/".join(target.split("/", 3)[:3]) + "/"

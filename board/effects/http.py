@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import ssl
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from typing import Any
 from urllib.parse import urlsplit
@@ -23,6 +24,8 @@ MAX_ANSWER = 16 * 1024**2  # bytes; four times the largest JSON the board itself
 CONNECT_SECONDS = 10.0  # a host that does not answer the door in this time is down
 # Calls at the same time per process; more wait in line. Above the concurrency of any worker.
 MAX_CONNECTIONS = 200
+# Names are looked up in threads of their own: a name server that hangs must not hold up the board's other threads.
+_RESOLVERS = ThreadPoolExecutor(max_workers=32, thread_name_prefix="resolve")
 
 
 class _CheckedNetwork(httpcore.AsyncNetworkBackend):
@@ -40,18 +43,21 @@ class _CheckedNetwork(httpcore.AsyncNetworkBackend):
         local_address: str | None = None,
         socket_options: Iterable[Any] | None = None,
     ) -> httpcore.AsyncNetworkStream:
-        addresses = await asyncio.to_thread(resolve, host, port)
-        if not addresses:
-            raise httpcore.ConnectError(f"{host} does not resolve")
-        for address in addresses:
-            self._guard.check_address(host, port, address)
-        failure: Exception | None = None
-        for address in addresses[:4]:
-            try:
-                return await self._network.connect_tcp(str(address), port, timeout, local_address, socket_options)
-            except (httpcore.ConnectError, httpcore.ConnectTimeout) as error:
-                failure = error
-        assert failure is not None
+        failure: Exception = httpcore.ConnectError(f"{host} does not resolve")
+        try:
+            async with asyncio.timeout(timeout):  # for all of it: nothing has left the house so far
+                addresses = await asyncio.get_running_loop().run_in_executor(_RESOLVERS, resolve, host, port)
+                for address in addresses:
+                    self._guard.check_address(host, port, address)
+                for address in addresses[:4]:
+                    try:
+                        return await self._network.connect_tcp(
+                            str(address), port, timeout, local_address, socket_options
+                        )
+                    except (httpcore.ConnectError, httpcore.ConnectTimeout) as error:
+                        failure = error
+        except TimeoutError:
+            raise httpcore.ConnectTimeout(f"no connection within {timeout:g} s") from None
         raise failure
 
     async def sleep(self, seconds: float) -> None:
@@ -125,9 +131,14 @@ class Door:
     ) -> AsyncIterator[StreamedAnswer]:
         self._guard.split(url)
         limits = httpx.Timeout(read_timeout, connect=min(CONNECT_SECONDS, read_timeout * 0.9), pool=CONNECT_SECONDS)
-        request = self._client.build_request(method, url, headers=dict(headers or {}), content=content, timeout=limits)
         try:
+            request = self._client.build_request(
+                method, url, headers=dict(headers or {}), content=content, timeout=limits
+            )
             response = await self._client.send(request, stream=True)
+        except (httpx.InvalidURL, httpx.LocalProtocolError, UnicodeError) as error:
+            # Their texts repeat the value, and that may be a secret.
+            raise Refused("The address or a header holds characters that HTTP does not allow.") from error
         except (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout) as error:
             raise NotSent(f"{urlsplit(url).netloc} could not be reached: {_words(error)}.") from error
         except httpx.HTTPError as error:

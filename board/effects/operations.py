@@ -17,10 +17,11 @@ from sqlalchemy.dialects import postgresql, sqlite
 
 from board.db.clock import now
 from board.effects.models import deliveries, operations
-from board.ports import AlreadyConfirmed, OperationConflict, SentOperation, Stopped
+from board.ports import AlreadyConfirmed, OperationBusy, OperationConflict, SentOperation, Stopped
 from board.tasks.ledger import Lease
 from board.tasks.models import tasks
 from board.tasks.states import Status
+from board.tasks.text import clean
 
 CALLBACK = "webhook.callback"  # the kind of outbox rows: word to the caller about the task's end
 OPEN = ("reserved", "sent")
@@ -29,12 +30,17 @@ MAX_DETAIL = 500  # characters of an answer that are kept: enough to recognise a
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What a handler announces. resend: an earlier unknown outcome of this very task may be tried again."""
+    """What a handler announces.
+
+    content: what it is about; another task that uses the key must mean the same. resend: an earlier unknown outcome of
+    this very task may be tried again.
+    """
 
     key: str
     kind: str
     target: str
     request: bytes
+    content: bytes
     connection: str | None
     fixed: bool
     resend: bool
@@ -57,7 +63,7 @@ def send(tx: Connection, task: RowMapping, lease: Lease, wanted: Wanted) -> tupl
     AlreadyConfirmed as board.ports.Job.send says.
     """
     _require_lease(tx, lease)
-    digest = request_hash(wanted.request)
+    digest = request_hash(wanted.content)
     row: dict[str, Any] = {
         "key": wanted.key,
         "task": task["id"],
@@ -89,7 +95,8 @@ def send(tx: Connection, task: RowMapping, lease: Lease, wanted: Wanted) -> tupl
             status="sent",
             lease_token=lease.token,
             phase=task["phase"],
-            request_hash=digest if not wanted.fixed else stored["request_hash"],
+            request_hash=digest,
+            body=body.decode() if wanted.fixed else None,
             external_reference=None,
             last_error=None,
             tries=operations.c.tries + 1,
@@ -131,7 +138,7 @@ def log_delivery(
             milliseconds=milliseconds,
             http_status=http_status,
             outcome=outcome,
-            detail=detail[:MAX_DETAIL],
+            detail=clean(detail[:MAX_DETAIL]),
         )
     )
 
@@ -179,7 +186,12 @@ def callbacks_sent_since(connection: Connection, task: int, moment: datetime) ->
 def drop_unsent_callbacks(tx: Connection, task: int, moment: datetime) -> None:
     """The decision that reserved them was undone; nothing of them has left the house."""
     tx.execute(
-        delete(operations).where(operations.c.task == task, operations.c.kind == CALLBACK, operations.c.tries == 0)
+        delete(operations).where(
+            operations.c.task == task,
+            operations.c.kind == CALLBACK,
+            operations.c.created_at >= moment,
+            operations.c.tries == 0,
+        )
     )
 
 
@@ -219,16 +231,20 @@ def _require_lease(tx: Connection, lease: Lease) -> None:
 def _check_reuse(stored: RowMapping, task: RowMapping, wanted: Wanted, digest: str) -> bytes:
     """The bytes to send when the key exists already, or the reason why nothing may be sent."""
     own = stored["task"] == task["id"]
-    if stored["status"] == "confirmed":
-        if own or not wanted.fixed or stored["request_hash"] == digest:
-            raise AlreadyConfirmed(stored["external_reference"])
+    if not own and wanted.fixed and stored["request_hash"] != digest:
         raise OperationConflict(
-            f"The operation “{wanted.key}” was already done by task {stored['task_id']} with another content."
+            f"The operation “{wanted.key}” belongs to task {stored['task_id']}, which has another content; nothing was "
+            "sent."
         )
+    if stored["status"] == "confirmed":
+        raise AlreadyConfirmed(stored["external_reference"])
+    if not own and stored["status"] in OPEN:
+        raise OperationBusy(f"Task {stored['task_id']} is just doing the same (“{wanted.key}”).")
     if not own:
         raise OperationConflict(
             f"The operation “{wanted.key}” belongs to task {stored['task_id']} and is {stored['status']}."
         )
     if stored["status"] == "unknown" and not wanted.resend:
         raise OperationConflict(f"Whether “{wanted.key}” has happened is unknown; a person must decide that first.")
-    return str(stored["body"]).encode() if wanted.fixed and stored["body"] is not None else wanted.request
+    same = wanted.fixed and stored["body"] is not None and stored["request_hash"] == digest
+    return str(stored["body"]).encode() if same else wanted.request

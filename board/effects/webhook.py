@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import base64
 import email.utils
+import re
 import time
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
+from urllib.parse import urljoin
 
 from board.effects import signing
 from board.effects.callbacks import masked
@@ -21,6 +23,7 @@ from board.ports import (
     Lost,
     NotSent,
     NotStarted,
+    OperationBusy,
     OperationConflict,
     Outcome,
     Refused,
@@ -59,6 +62,8 @@ class WebhookAction:
             )
         except AlreadyConfirmed as done:
             return Success(reference=done.reference)
+        except OperationBusy as busy:
+            return Failure(ErrorClass.TRANSIENT, Cause.PRECONDITION, str(busy), retry_after=TIMEOUT)
         except OperationConflict as conflict:
             return Failure(ErrorClass.PERMANENT, Cause.PRECONDITION, str(conflict))
         headers = request_headers(connection, job.operation_key, body, job.webhook_secret)
@@ -101,12 +106,10 @@ def read(answer: Answer, target: str) -> Outcome:
     if answer.status >= 500:
         return UnknownOutcome(f"{said}, so it may or may not have taken the call.")
     if 300 <= answer.status < 400:
-        moved = answer.headers.get("location", "an unnamed address")
         return Failure(
             ErrorClass.PERMANENT,
             Cause.UPSTREAM_4XX,
-            f"{said}: moved to {masked(moved) if moved.startswith('http') else moved}. Redirects are not followed; "
-            "correct the address.",
+            f"{said}: moved to {_moved_to(answer)}. Redirects are not followed; correct the address.",
             http_status=answer.status,
         )
     cause = Cause.AUTH if answer.status in (401, 403) else Cause.UPSTREAM_4XX
@@ -116,9 +119,17 @@ def read(answer: Answer, target: str) -> Outcome:
 def retry_after(answer: Answer) -> float | None:
     """Seconds from a Retry-After header: a number, or a date."""
     text = answer.headers.get("retry-after", "").strip()
-    if text.isdigit():
+    if re.fullmatch("[0-9]{1,9}", text):
         return float(text)
     try:
         return max(0.0, email.utils.parsedate_to_datetime(text).timestamp() - time.time())
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return None
+
+
+def _moved_to(answer: Answer) -> str:
+    """Where a redirect leads, for people; its query may hold a secret."""
+    try:
+        return masked(urljoin("http:", answer.headers["location"]))
+    except (KeyError, ValueError):
+        return "an unnamed address"

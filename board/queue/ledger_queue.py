@@ -9,14 +9,26 @@ from sqlalchemy import Connection, RowMapping, select
 from board.db.clock import now
 from board.tasks.ledger import Ledger
 from board.tasks.models import READY, SUSPECT, tasks
+from board.tasks.states import Phase
 
 LANES = (0, 1, 2, 3)
 
 
-def waiting(connection: Connection, *, suspects: bool) -> bool:
-    """Whether any ready work is there at all: a cheap look before a write transaction is begun."""
-    query = select(tasks.c.id).where(READY, tasks.c.ready_at <= now())
-    query = query.where(SUSPECT) if suspects else query.where(tasks.c.lane.in_(LANES))
+def waiting(
+    connection: Connection,
+    *,
+    suspects: bool,
+    only_types: Sequence[str] | None = None,
+    only_lanes: Sequence[int] | None = None,
+) -> bool:
+    """Whether any ready work is there for this worker: a cheap look before a write transaction is begun."""
+    query = select(tasks.c.id).where(READY, tasks.c.ready_at <= now(), tasks.c.unmet_needs == 0)
+    query = query.where(tasks.c.lane.in_(LANES if only_lanes is None else only_lanes))
+    query = query.where((tasks.c.phase == Phase.WORK) | tasks.c.has_action)  # the rest only waits for its grace time
+    if suspects:
+        query = query.where(SUSPECT)
+    if only_types is not None:
+        query = query.where(tasks.c.type.in_(only_types))
     return connection.execute(query.limit(1)).scalar() is not None
 
 

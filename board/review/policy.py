@@ -90,6 +90,10 @@ def _broken(
         return Ask(Reason.RISK, f"The output names {len(judgement['risks'])} risk(s).")
     if output is not None:
         fields = result if isinstance(result, dict) else {"result": result}
-        if templating.holds(output, fields):
+        try:
+            holds = templating.holds(output, fields)
+        except templating.TemplateProblem:  # a number that came as text, say: whoever wrote it must not slip through
+            return Ask(Reason.OUTPUT_RULE, f"The rule “{output}” cannot be checked on this output.")
+        if holds:
             return Ask(Reason.OUTPUT_RULE, f"The output fits the rule “{output}”.")
     return None

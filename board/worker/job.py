@@ -36,6 +36,7 @@ class AttemptJob:
     timeout: float
     http: Http
     operation_key: str
+    content: bytes | None  # what an action is about, so that two tasks that mean the same are known; None: the request
     webhook_secret: str = field(repr=False)
     row: RowMapping
     lease: Lease
@@ -51,6 +52,7 @@ class AttemptJob:
             kind=kind,
             target=target,
             request=request,
+            content=request if self.content is None else self.content,
             connection=self.connection.name if self.connection else None,
             fixed=fixed,
             resend=self.may_resend,

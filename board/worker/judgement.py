@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 from board.catalogue.spec import JudgementPaths
@@ -16,7 +15,7 @@ def at_path(value: Json, path: str) -> Json:
     for part in path.split("."):
         if isinstance(value, dict):
             value = value.get(part)
-        elif isinstance(value, list) and part.isdigit() and int(part) < len(value):
+        elif isinstance(value, list) and part.isdecimal() and int(part) < len(value):
             value = value[int(part)]
         else:
             return None
@@ -60,6 +59,6 @@ def _confidence(value: Json) -> float | None:
             value = float(value)
         except ValueError:
             return None
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+    if isinstance(value, bool) or not isinstance(value, int | float):
         return None
-    return float(value) if 0 <= value <= 1 else None
+    return float(value) if 0 <= value <= 1 else None  # NaN is in no range

@@ -1,4 +1,4 @@
-"""One attempt from claim to settlement: reconcile what an earlier attempt left, run the handler, write what follows."""
+"""One attempt from claim to settlement: reconcile what was left, run the handler, hand over what it said."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import RowMapping, update
+from sqlalchemy import RowMapping
 
 from board import templating
 from board.catalogue.spec import TypeSpec
 from board.catalogue.store import Catalogue
-from board.db.clock import now
 from board.db.engine import Database
+from board.db.types import dump_json
 from board.effects import operations
 from board.effects.callbacks import Documents
 from board.effects.http import Doors
@@ -26,17 +26,16 @@ from board.ports import (
     Handler,
     NotStarted,
     Outcome,
+    Refused,
     Stopped,
-    Success,
     UnknownOutcome,
 )
 from board.tasks.history import By
-from board.tasks.ledger import Lease, Ledger, Moved
-from board.tasks.models import attempts
-from board.tasks.states import Move, Phase
+from board.tasks.ledger import Lease, Ledger
+from board.tasks.states import Phase
 from board.tasks.view import data_of
+from board.worker.ending import Ending
 from board.worker.job import AttemptJob
-from board.worker.settle import Decision, decide
 
 log = logging.getLogger(__name__)
 
@@ -76,7 +75,7 @@ class Runner:
         watcher: Callable[[dict[str, Any]], None],
     ) -> None:
         self._db = db
-        self._ledger = ledger
+        self._ending = Ending(db, ledger, catalogue)
         self._catalogue = catalogue
         self._handlers = handlers
         self._documents = documents
@@ -94,11 +93,18 @@ class Runner:
         except NotRunnable as error:
             outcome = error.failure
         except Stopped:
-            outcome = None
+            await _surely(self._ending.stopped, lease, by)
+            return
         except asyncio.CancelledError:
-            await asyncio.shield(asyncio.to_thread(self._stopped, lease, by, prepared))
+            await _surely(self._ending.stopped, lease, by)
             raise
-        await asyncio.shield(asyncio.to_thread(self._settle, row, lease, by, prepared, outcome))
+        except Exception as error:  # the database was away, or a secret cannot be opened
+            log.exception("task %s could not be prepared", row["task_id"])
+            message = f"The attempt could not begin: {type(error).__name__}. The log has the details."
+            outcome = Failure(ErrorClass.TRANSIENT, Cause.PRECONDITION, message)
+        operation = prepared.job.operation if prepared else None
+        may_resend = prepared is not None and prepared.job.may_resend
+        await _surely(self._ending.settle, row, lease, by, outcome, operation, may_resend)
 
     # -- before ---------------------------------------------------------------------------------------------------
 
@@ -117,13 +123,14 @@ class Runner:
             raise NotRunnable(_precondition(f"The connection “{block.connection}” does not exist any more."))
         context = _context(row, data)
         try:
+            door = doors.to(target.url) if target else doors.common()
             inputs = data["payload"]
             if not acting and spec.handler.inputs is not None:
                 inputs = templating.fill(spec.handler.inputs, context)
             key = operations.default_key(block.use, block.connection, row["task_id"], row["round"])
             if acting and spec.action and spec.action.operation_key:
                 key = templating.fill_strict(spec.action.operation_key, context)
-        except templating.TemplateProblem as error:
+        except (templating.TemplateProblem, Refused) as error:
             raise NotRunnable(_precondition(str(error))) from error
         job = AttemptJob(
             task_id=row["task_id"],
@@ -139,8 +146,9 @@ class Runner:
             connection=target,
             output_schema=spec.handler.output_schema,
             timeout=spec.handler.timeout,
-            http=doors.to(target.url) if target else doors.common(),
+            http=door,
             operation_key=key,
+            content=dump_json([data["payload"], data["result"]]).encode() if acting else None,
             webhook_secret=self._secret,
             row=row,
             lease=lease,
@@ -155,8 +163,9 @@ class Runner:
     # -- during ---------------------------------------------------------------------------------------------------
 
     async def _outcome(self, it: Prepared) -> Outcome:
+        limit = asyncio.timeout(it.job.timeout + GRACE_AFTER_TIMEOUT)
         try:
-            async with asyncio.timeout(it.job.timeout + GRACE_AFTER_TIMEOUT):
+            async with limit:
                 if it.left_open is not None:
                     known = await it.handler.reconcile(it.job, operations.as_sent(it.left_open))
                     if isinstance(known, UnknownOutcome) and not it.job.may_resend:
@@ -167,98 +176,31 @@ class Runner:
                     await asyncio.to_thread(self._close, it.left_open["id"], word, known.message)
                     it.job.operation = None
                 return await it.handler.run(it.job)
-        except TimeoutError:
-            sent = it.job.operation is not None
-            message = f"No result within the type's time-out of {it.job.timeout:g} s."
-            return Failure(ErrorClass.TRANSIENT, Cause.TIMEOUT, message, open_operation=sent)
         except (Stopped, asyncio.CancelledError):
             raise
-        except Exception as error:
+        except (Exception, SystemExit, KeyboardInterrupt) as error:  # a handler's exit() must not end the worker
+            if limit.expired():
+                sent = it.job.operation is not None
+                message = f"No result within the type's time-out of {it.job.timeout:g} s."
+                return Failure(ErrorClass.TRANSIENT, Cause.TIMEOUT, message, open_operation=sent)
             log.exception("handler %s failed on task %s", it.handler.name, it.job.task_id)
             message = f"The handler {it.handler.name} failed: {type(error).__name__}. The log has the details."
             sent = it.job.operation is not None
             return Failure(ErrorClass.TRANSIENT, Cause.UNKNOWN, message, open_operation=sent)
-
-    # -- after ----------------------------------------------------------------------------------------------------
-
-    def _settle(
-        self, row: RowMapping, lease: Lease, by: By, prepared: Prepared | None, outcome: Outcome | None
-    ) -> None:
-        if outcome is None:
-            self._stopped(lease, by, prepared)
-            return
-        with self._db.write() as tx:
-            spec = self._catalogue.version(tx, row["type"], row["type_version"]).spec
-            resend = prepared.job.may_resend if prepared else False
-            decision = decide(spec, row, outcome, may_resend=resend)
-            operation = prepared.job.operation if prepared else None
-            if self._write(tx, lease, by, decision, operation) is None:
-                self._stop_if_asked(tx, lease, by)
-            elif operation is not None and decision.operation:
-                reference = outcome.reference if isinstance(outcome, Success) else None
-                operations.close(
-                    tx,
-                    operation,
-                    decision.operation,
-                    external_reference=reference,
-                    error=decision.changes["last_error"],
-                )
-
-    def _write(self, tx: Any, lease: Lease, by: By, decision: Decision, operation: int | None) -> Moved | None:
-        changes = decision.changes | ({"ready_at": now(decision.wait)} if decision.move in _BACK_IN_LINE else {})
-        details = decision.details
-        if decision.move in (Move.ASK, Move.ASK_UNKNOWN):
-            details = details | {"operation": operation}
-        moved = self._ledger.settle(
-            tx,
-            lease,
-            decision.move,
-            by,
-            changes=changes,
-            data=decision.data,
-            note=decision.note,
-            details=details or None,
-        )
-        if moved is not None:
-            tx.execute(
-                update(attempts)
-                .where(attempts.c.task == lease.task, attempts.c.number == lease.token)
-                .values(finished_at=now(), **decision.attempt)
-            )
-        return moved
-
-    def _stopped(self, lease: Lease, by: By, prepared: Prepared | None) -> None:
-        """The attempt was ended from outside: cancelled, or the worker is going down and hands the task back.
-
-        An operation that was sent stays open; who claims the task next asks about it first.
-        """
-        with self._db.write() as tx:
-            if self._stop_if_asked(tx, lease, by):
-                return
-            self._ledger.settle(tx, lease, Move.HAND_BACK, by, changes={"ready_at": now()}, note="The worker stopped.")
-            tx.execute(
-                update(attempts)
-                .where(attempts.c.task == lease.task, attempts.c.number == lease.token)
-                .values(finished_at=now(), outcome="handed_back")
-            )
-
-    def _stop_if_asked(self, tx: Any, lease: Lease, by: By) -> bool:
-        if not self._ledger.cancelling(tx, lease):
-            return False
-        self._ledger.settle(tx, lease, Move.STOP, by, changes={"cancel_requested": False})
-        tx.execute(
-            update(attempts)
-            .where(attempts.c.task == lease.task, attempts.c.number == lease.token)
-            .values(finished_at=now(), outcome="cancelled")
-        )
-        return True
 
     def _close(self, operation: int, word: str, message: str) -> None:
         with self._db.write() as tx:
             operations.close(tx, operation, word, error=message or None)
 
 
-_BACK_IN_LINE = (Move.RETRY, Move.PROCEED)
+async def _surely(work: Callable[..., None], *arguments: Any) -> None:
+    """Run in a thread to its end, also when this attempt is cancelled meanwhile."""
+    running = asyncio.ensure_future(asyncio.to_thread(work, *arguments))
+    try:
+        await asyncio.shield(running)
+    except asyncio.CancelledError:
+        await running
+        raise
 
 
 def _may_resend(spec: TypeSpec, handler: Handler, target: ConnectionView | None, acting: bool) -> bool:

@@ -49,8 +49,8 @@ def _success(spec: TypeSpec, task: RowMapping, success: Success) -> Decision:
         "outcome": "succeeded",
         "raw_text": clean(success.raw_text),
         "tokens": success.tokens,
-        "cost": success.cost,
-        "reference": success.reference,
+        "cost": success.cost and clean(success.cost)[:40],
+        "reference": clean(success.reference),
     }
     if task["phase"] == Phase.ACT:
         return Decision(Move.SUCCEED, _CLEARED, operation="confirmed", attempt=attempt)

@@ -1,0 +1,116 @@
+"""Writes how an attempt ended: the task's move, the attempt's row and the fate of its operation, in one transaction."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+from sqlalchemy import Connection, RowMapping, update
+from sqlalchemy.exc import DataError, DBAPIError
+
+from board.catalogue.store import Catalogue
+from board.db.clock import now
+from board.db.engine import Database
+from board.effects import operations
+from board.ports import Cause, ErrorClass, Failure, Outcome, Success
+from board.tasks.history import By
+from board.tasks.ledger import Lease, Ledger, Moved
+from board.tasks.models import attempts
+from board.tasks.states import Move
+from board.tasks.text import clean
+from board.worker.settle import Decision, decide
+
+log = logging.getLogger(__name__)
+
+_BACK_IN_LINE = (Move.RETRY, Move.PROCEED)
+
+
+class Ending:
+    def __init__(self, db: Database, ledger: Ledger, catalogue: Catalogue) -> None:
+        self._db, self._ledger, self._catalogue = db, ledger, catalogue
+
+    def settle(
+        self, row: RowMapping, lease: Lease, by: By, outcome: Outcome, operation: int | None, may_resend: bool
+    ) -> None:
+        """Write what follows from the outcome, or what became of an attempt that is too late.
+
+        row: the task as it was claimed. operation: the id of what the attempt has announced. may_resend: after an
+        unknown outcome it may be sent again.
+        """
+        try:
+            self._conclude(row, lease, by, outcome, operation, may_resend)
+        except Exception as error:
+            if isinstance(error, DBAPIError) and not isinstance(error, DataError):
+                raise  # the database is away, not the outcome wrong
+            log.exception("the outcome of task %s cannot be stored", row["task_id"])
+            message = f"The handler's outcome cannot be stored: {type(error).__name__}. The log has the details."
+            # What was announced may well have happened: then a person says how it went.
+            unusable = Failure(ErrorClass.PERMANENT, Cause.BAD_OUTPUT, message, open_operation=operation is not None)
+            self._conclude(row, lease, by, unusable, operation, may_resend)
+
+    def _conclude(
+        self, row: RowMapping, lease: Lease, by: By, outcome: Outcome, operation: int | None, may_resend: bool
+    ) -> None:
+        with self._db.write() as tx:
+            spec = self._catalogue.version(tx, row["type"], row["type_version"]).spec
+            decision = decide(spec, row, outcome, may_resend=may_resend)
+            if operation is None and decision.move is Move.ASK_UNKNOWN and (left := operations.left_open(tx, row)):
+                operation = left["id"]  # announced in the moment in which the attempt was cut
+            late = "The attempt ended after the cancellation was asked; its result was refused."
+            if self._write(tx, lease, by, decision, operation) is None and not self._stop_if_asked(tx, lease, by, late):
+                return
+            if operation is not None and decision.operation:
+                operations.close(
+                    tx,
+                    operation,
+                    decision.operation,
+                    external_reference=clean(outcome.reference) if isinstance(outcome, Success) else None,
+                    error=decision.changes["last_error"],
+                )
+
+    def _write(self, tx: Connection, lease: Lease, by: By, decision: Decision, operation: int | None) -> Moved | None:
+        changes = decision.changes | ({"ready_at": now(decision.wait)} if decision.move in _BACK_IN_LINE else {})
+        asked = {"operation": operation} if decision.move is Move.ASK_UNKNOWN else {}
+        moved = self._ledger.settle(
+            tx,
+            lease,
+            decision.move,
+            by,
+            changes=changes,
+            data=decision.data,
+            note=decision.note,
+            details=(decision.details | asked) or None,
+        )
+        if moved is not None:
+            _end_attempt(tx, lease, **decision.attempt)
+        return moved
+
+    def stopped(self, lease: Lease, by: By) -> None:
+        """The attempt was ended from outside: cancelled, its lease lost, or the worker goes down and hands it back.
+
+        An operation that was sent stays open; who claims the task next asks about it first.
+        """
+        with self._db.write() as tx:
+            if self._stop_if_asked(tx, lease, by):
+                return
+            note = "The worker stopped."
+            if self._ledger.settle(tx, lease, Move.HAND_BACK, by, changes={"ready_at": now()}, note=note) is None:
+                log.warning("the lease of task row %d was lost; attempt %d was stopped", lease.task, lease.token)
+                return
+            _end_attempt(tx, lease, outcome="handed_back")
+
+    def _stop_if_asked(self, tx: Connection, lease: Lease, by: By, note: str | None = None) -> bool:
+        if not self._ledger.cancelling(tx, lease):
+            return False
+        if self._ledger.settle(tx, lease, Move.STOP, by, changes={"cancel_requested": False}, note=note) is None:
+            return False
+        _end_attempt(tx, lease, outcome="cancelled")
+        return True
+
+
+def _end_attempt(tx: Connection, lease: Lease, **columns: Any) -> None:
+    tx.execute(
+        update(attempts)
+        .where(attempts.c.task == lease.task, attempts.c.number == lease.token)
+        .values(finished_at=now(), **columns)
+    )
