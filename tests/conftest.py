@@ -9,4 +9,5 @@ pytest_plugins = [
     "tests.rig.board",
     "tests.rig.browser",
     "tests.rig.standin",
+    "tests.rig.working",
 ]

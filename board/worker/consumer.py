@@ -37,7 +37,7 @@ log = logging.getLogger(__name__)
 
 POLL_SECONDS = 1.0  # without any wake-up work still starts within this time
 FINISH_SECONDS = 1.0  # at a stop, short work may end by itself for so long; the rest is handed back
-STOP_SECONDS = 2.5  # after this the process leaves, whatever a handler does; its leases run out then
+STOP_SECONDS = 2.0  # after this the process leaves, whatever a handler does; its leases run out then
 
 
 class Consumer:

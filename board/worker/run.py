@@ -176,9 +176,11 @@ class Runner:
                     await asyncio.to_thread(self._close, it.left_open["id"], word, known.message)
                     it.job.operation = None
                 return await it.handler.run(it.job)
-        except (Stopped, asyncio.CancelledError):
+        except Stopped:
             raise
-        except (Exception, SystemExit, KeyboardInterrupt) as error:  # a handler's exit() must not end the worker
+        except BaseException as error:  # also a handler's exit(), which must not end the worker
+            if isinstance(error, asyncio.CancelledError) and _asked_to_stop():
+                raise
             if limit.expired():
                 sent = it.job.operation is not None
                 message = f"No result within the type's time-out of {it.job.timeout:g} s."
@@ -191,6 +193,12 @@ class Runner:
     def _close(self, operation: int, word: str, message: str) -> None:
         with self._db.write() as tx:
             operations.close(tx, operation, word, error=message or None)
+
+
+def _asked_to_stop() -> bool:
+    """Whether this attempt was cancelled, and not only something that its handler had begun."""
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
 
 
 async def _surely(work: Callable[..., None], *arguments: Any) -> None:
