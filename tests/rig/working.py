@@ -2,18 +2,19 @@
 
 import asyncio
 import threading
+import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Protocol
 
 import pytest
-from sqlalchemy import Connection, RowMapping, select, text
+from sqlalchemy import Connection, RowMapping, select
 
 from board import settings
 from board.access.rights import Actor, key_actor
 from board.catalogue.apply import apply
-from board.db import clock
 from board.db.engine import after_commit
 from board.effects.models import deliveries, operations
 from board.ports import Handler, Job, NotStarted, Outcome, SentOperation, UnknownOutcome
@@ -26,6 +27,7 @@ from board.tasks.ledger import find
 from board.tasks.models import attempts, task_data, task_events
 from board.tasks.view import data_of
 from board.worker.registry import load_handlers
+from tests.heart import settable_clock
 
 CALLER = By("key", "n8n", "api")
 LI = key_actor("li", ["review"])
@@ -89,6 +91,8 @@ class WorkingBoard:
         self._moved = threading.Condition()
         board.ledger.followers.append(lambda tx, _: after_commit(tx, self._tell))
         self._running = False
+        self._clock = ExitStack()
+        self.at = self._clock.enter_context(settable_clock(board.db))  # `at(seconds)`: that far ahead of the real time
 
     def _tell(self) -> None:
         with self._moved:
@@ -105,20 +109,8 @@ class WorkingBoard:
 
     def close(self) -> None:
         self.stop()
-        self.at(0)
+        self._clock.close()
         self.board.close()
-
-    def at(self, seconds: float) -> None:
-        """Set the board's clock that far ahead of the real one."""
-        clock.set_offset(seconds)
-        if not self.board.db.is_sqlite:
-            with self.board.db.write() as tx:
-                tx.execute(
-                    text(
-                        "CREATE OR REPLACE FUNCTION board_now() RETURNS timestamptz LANGUAGE sql STABLE AS "
-                        f"'SELECT clock_timestamp() + make_interval(secs => {float(seconds)})'"
-                    )
-                )
 
     # -- in -----------------------------------------------------------------------------------------------------------
 
@@ -166,21 +158,23 @@ class WorkingBoard:
             return data_of(connection, self._id(connection, task_id))
 
     def wait(self, task_id: str, *statuses: str, timeout: float = WAIT) -> RowMapping:
-        """The task's row once it has one of these statuses; moves made by this process are noticed at once."""
-        with self._moved:
-            came = self._moved.wait_for(lambda: self.task(task_id)["status"] in statuses, timeout)
+        """The task's row once it has one of these statuses."""
+        came = self._watch(lambda: self.task(task_id)["status"] in statuses, timeout)
         row = self.task(task_id)
         assert came, f"{task_id} is {row['status']} ({row['last_error']}) and not {' or '.join(statuses)}"
         return row
 
     def until(self, holds: Callable[[], bool], timeout: float = WAIT) -> None:
-        """Wait until it holds; looked at after every move of this process and every 50 ms."""
-        waited = 0.0
+        """Wait until it holds."""
+        assert self._watch(holds, timeout), "it never came to that"
+
+    def _watch(self, holds: Callable[[], bool], timeout: float) -> bool:
+        """Looks after every move of this process, and every 50 ms for those of others."""
+        end = time.monotonic() + timeout
         with self._moved:
-            while not holds():
-                assert waited < timeout, "it never came to that"
+            while not (held := holds()) and time.monotonic() < end:
                 self._moved.wait(0.05)
-                waited += 0.05
+        return held
 
     def events(self, task_id: str = "T-1") -> list[RowMapping]:
         return self._rows(task_events, task_id, task_events.c.seq)
