@@ -93,7 +93,7 @@ def outline(page: Path) -> list[int]:
 
 
 def links(page: Path) -> list[str]:
-    """Where the page leads inside the project, pictures of another language apart."""
+    """Where the page leads inside the project."""
     found = re.findall(r"\]\(([^)#\s]+)", page.read_text(encoding="utf-8"))
     return [link for link in found if not link.startswith("http")]
 
@@ -106,7 +106,9 @@ def test_both_readmes_have_the_same_commands_outputs_and_outline() -> None:
 
 
 def test_both_readmes_lead_to_the_same_pages() -> None:
-    english, chinese = ({link for link in links(page) if link.endswith(".md")} - {p.name for p in READMES} for page in READMES)
+    english, chinese = (
+        {link for link in links(page) if link.endswith(".md")} - {p.name for p in READMES} for page in READMES
+    )
     assert english == chinese
 
 
