@@ -12,6 +12,7 @@ from typing import Any
 from fastapi import FastAPI
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from board import web
 from board.api import access, catalogue, errors, health, reviews, task_acts, tasks
 from board.rooms import Board
 
@@ -36,6 +37,7 @@ def build_app(board: Board) -> FastAPI:
     for router in (tasks.router, task_acts.router, reviews.router, catalogue.router, access.router):
         app.include_router(router, prefix=API)
     app.include_router(health.router)
+    web.install(app)
     app.add_middleware(RequestFrame)
     return app
 

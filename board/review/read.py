@@ -12,7 +12,7 @@ from board.db.pages import DEFAULT_LIMIT, Key, Page, after, page
 from board.review.content import consequence
 from board.review.models import reviews
 from board.review.policy import VERDICTS, Reason
-from board.tasks.models import tasks
+from board.tasks.models import task_data, tasks
 from board.tasks.view import time
 
 # The very text of the partial index, so that both databases can use it.
@@ -60,9 +60,11 @@ def inbox(
         tasks.c.created_at.label("task_created_at"),
         tasks.c.status.label("task_status"),
         tasks.c.type_version,
+        task_data.c.judgement,
         _RISK.label("risk_order"),
     ]
     query = select(reviews, *shown).join(tasks, tasks.c.id == reviews.c.task)
+    query = query.join(task_data, task_data.c.task == reviews.c.task)
     if types:
         query = query.where(tasks.c.type.in_(types))
     if status == "open":

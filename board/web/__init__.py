@@ -1,0 +1,21 @@
+"""The pages: thin modules that ask the rooms and fill templates. No SQL and no rule stands here."""
+
+from __future__ import annotations
+
+from fastapi import FastAPI
+
+from board.access.throttle import Throttle
+from board.web import errors, inbox, reference, review, settings, sign_in, task, tasks
+from board.web.security import PageHeaders, VersionedFiles, static_version
+
+
+def install(app: FastAPI) -> None:
+    """Add the pages to an application whose API is in place."""
+    version = static_version()
+    app.state.static = f"/static/{version}"
+    app.state.throttle = Throttle()
+    for module in (sign_in, inbox, review, tasks, task, settings, reference):
+        app.include_router(module.router)
+    app.mount("/static/{version}", VersionedFiles(version), name="static")
+    errors.install(app)
+    app.add_middleware(PageHeaders)

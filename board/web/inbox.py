@@ -1,0 +1,73 @@
+"""What waits for a person, and what was decided: a list beside the review that is open."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi.responses import HTMLResponse
+
+from board.catalogue import store
+from board.review import read
+from board.web.review_view import detail, just_decided, listed
+from board.web.routing import PageRouter
+from board.web.visit import TheReader, Visit
+
+router = PageRouter()
+
+
+@router.show("/")
+def inbox_page(visit: TheReader, type: str = "", cursor: str | None = None, done: str = "") -> HTMLResponse:
+    return list_page(visit, "open", type, cursor, done)
+
+
+@router.show("/decided")
+def decided_page(visit: TheReader, type: str = "", cursor: str | None = None) -> HTMLResponse:
+    return list_page(visit, "decided", type, cursor)
+
+
+def list_page(
+    visit: Visit,
+    status: str,
+    type: str = "",
+    cursor: str | None = None,
+    done: str = "",
+    *,
+    selected: Any = None,
+    code: int = 200,
+    **more: Any,
+) -> HTMLResponse:
+    """The list with one review: the selected one, or the first (which only wide screens show)."""
+    with visit.board.db.read() as connection:
+        page = read.inbox(connection, status=status, types=[type] if type else (), cursor=cursor or None)
+        items = listed(visit, connection, page.rows)
+        shown = selected or (read.by_id(connection, page.rows[0]["id"]) if page.rows else None)
+        values: dict[str, Any] = {
+            "status": status,
+            "items": items,
+            "next_cursor": page.next_cursor,
+            "type": type,
+            "types": [row["name"] for row in store.list_types(connection)],
+            "selected": selected is not None,
+            "review": detail(visit, connection, shown) if shown is not None else None,
+            "next": _following(page.rows, shown),
+            "toast": just_decided(visit, connection, done),
+            "last": _last_decision(visit, connection) if not items else None,
+            "refused": None,
+            "draft": {},
+            "tried": "",
+        }
+    return visit.page("inbox.html", code, **(values | more))
+
+
+def _following(rows: list[Any], shown: Any) -> int | None:
+    """The review after this one in the list, or the first where the list ends."""
+    ids = [row["id"] for row in rows]
+    if shown is None or shown["id"] not in ids:
+        return ids[0] if ids else None
+    others = ids[ids.index(shown["id"]) + 1 :] + ids[: ids.index(shown["id"])]
+    return others[0] if others else None
+
+
+def _last_decision(visit: Visit, connection: Any) -> dict[str, Any] | None:
+    rows = read.inbox(connection, status="decided", limit=1).rows
+    return listed(visit, connection, rows)[0] if rows else None

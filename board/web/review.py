@@ -1,0 +1,119 @@
+"""One review: shown to whoever may read, decided by whoever may decide, undone while that is possible."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi.responses import HTMLResponse, RedirectResponse
+from starlette.exceptions import HTTPException
+
+from board.review import read
+from board.review.decide import DecisionRefused, Verdict
+from board.web.forms import Form, OwnForm
+from board.web.inbox import list_page
+from board.web.routing import PageRouter
+from board.web.visit import CHANNEL, TheReader, Visit
+from board.web.wording import REASON_CLASS, refusal, said
+
+router = PageRouter()
+Answer = HTMLResponse | RedirectResponse
+
+# What the form asks for beside the verdict; the rooms ask for the instruction by themselves.
+_NEEDED = {"reject": "reason_class", "happened": "reason", "not_happened": "reason", "drop": "reason"}
+_LONGEST = 10_000  # characters of an instruction or a reason, as in the API
+
+
+@router.show("/reviews/{review_id}")
+def review_page(review_id: str, visit: TheReader, done: str = "") -> Answer:
+    return _page(visit, _row(visit, review_id), done=done)
+
+
+@router.act("/reviews/{review_id}/decision")
+def decide(review_id: str, visit: TheReader, form: OwnForm) -> Answer:
+    """Decide, then on to the next review. A refusal shows the review as it stands now and keeps what was typed."""
+    row = _row(visit, review_id)
+    verdict = form.one("verdict")
+    if not form.one(_NEEDED.get(verdict, "verdict")):
+        text = refusal(visit.language, "reason_missing")
+        return _page(visit, row, code=422, refused={"code": "reason_missing", "text": text}, form=form)
+    try:
+        with visit.board.db.write() as tx:
+            visit.board.decisions.decide(tx, row["id"], _verdict(form, verdict), visit.actor, CHANNEL)
+    except DecisionRefused as error:
+        return _refused(visit, review_id, error, form)
+    return visit.go(_next(visit, form, row["id"]))
+
+
+@router.act("/reviews/{review_id}/undo")
+def undo(review_id: str, visit: TheReader, form: OwnForm) -> Answer:
+    row = _row(visit, review_id)
+    try:
+        with visit.board.db.write() as tx:
+            visit.board.decisions.undo(tx, row["id"], visit.actor, CHANNEL)
+    except DecisionRefused as error:
+        return _refused(visit, review_id, error, form)
+    return visit.go(f"/reviews/{row['id']}", note="undone")
+
+
+def _verdict(form: Form, verdict: str) -> Verdict:
+    """Version and hash are always given here: a form without them is a decision about nothing that was shown."""
+    reason_class: Any = form.one("reason_class")
+    return Verdict(
+        verdict,
+        version=form.number("version") or 0,
+        content_hash=form.one("content_hash"),
+        instruction=form.one("instruction")[:_LONGEST] or None,
+        reason=form.one("reason")[:_LONGEST] or None,
+        reason_class=reason_class if reason_class in REASON_CLASS else None,
+        reference=form.one("reference")[:1000] or None,
+    )
+
+
+def _refused(visit: Visit, review_id: str, error: DecisionRefused, form: Form) -> Answer:
+    details = error.details[0] if error.details else {}
+    refused = {"code": error.code, "text": said(visit.language, error)} | {
+        name: details.get(name) for name in ("by", "at", "verdict", "status")
+    }
+    code = 422 if error.code in ("instruction_missing", "verdict_not_offered") else 409
+    return _page(visit, _row(visit, review_id), code=code, refused=refused, form=form)
+
+
+def _page(
+    visit: Visit,
+    row: Any,
+    *,
+    code: int = 200,
+    done: str = "",
+    refused: dict[str, Any] | None = None,
+    form: Form | None = None,
+) -> Answer:
+    return list_page(
+        visit,
+        "decided" if row["status"] == "decided" and refused is None else "open",
+        done=done,
+        selected=row,
+        code=code,
+        refused=refused,
+        draft=form.draft() if form else {},
+        tried=form.one("verdict") if form else "",
+    )
+
+
+def _next(visit: Visit, form: Form, decided: int) -> str:
+    """The next review if it still waits, else the first that does, else the empty inbox; with a way to undo."""
+    wanted = form.number("next")
+    with visit.board.db.read() as connection:
+        row = read.by_id(connection, wanted) if wanted is not None else None
+        if row is not None and row["status"] == "open":
+            return f"/reviews/{row['id']}?done={decided}"
+        first = read.inbox(connection, limit=1).rows
+    return f"/reviews/{first[0]['id']}?done={decided}" if first else f"/?done={decided}"
+
+
+def _row(visit: Visit, review_id: str) -> Any:
+    if review_id.isascii() and review_id.isdigit() and len(review_id) < 19:
+        with visit.board.db.read() as connection:
+            row = read.by_id(connection, int(review_id))
+        if row is not None:
+            return row
+    raise HTTPException(404)

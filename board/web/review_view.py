@@ -1,0 +1,140 @@
+"""Everything that the page of one review shows, gathered from the rooms."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from board.catalogue.spec import TypeSpec
+from board.db.clock import read_now
+from board.effects import operations
+from board.effects.callbacks import masked
+from board.effects.view import operation_document
+from board.review import read
+from board.tasks import history
+from board.tasks.read import attempt_document, attempts_of, by_internal_id
+from board.tasks.view import event_document
+from board.web import hidden
+from board.web.tree import Node, tree
+from board.web.visit import Visit
+
+Row = Any  # a row of `reviews` or `tasks`; its real type belongs to the rooms that ask the database
+
+
+def listed(visit: Visit, connection: Any, rows: list[Any]) -> list[dict[str, Any]]:
+    """Rows of the inbox with what only a reader needs: the type's title and the title without hidden characters."""
+    found: hidden.Found = hidden.Found()
+    return [
+        {
+            **row,
+            "title": hidden.strip(row["title"], found),
+            "type_title": _spec(visit, connection, row).shown_title(visit.language.code),
+            "confidence": (row["judgement"] or {}).get("confidence"),
+        }
+        for row in rows
+    ]
+
+
+def detail(visit: Visit, connection: Any, row: Row) -> dict[str, Any]:
+    """One review: its document, and each part of it in the form that the template shows."""
+    board = visit.board
+    task_row = by_internal_id(connection, row["task"])
+    task = board.task_document(connection, task_row)
+    document = read.document(connection, board.catalogue, row, task_row, task)
+    spec = _spec(visit, connection, task_row)
+    found, found_in_input = hidden.Found(), hidden.Found()
+    output, repeated = _output(hidden.strip_all(task["result"], found), spec)
+    judgement = hidden.strip_all(task["judgement"], found)
+    attempts = [attempt_document(item) for item in attempts_of(connection, row["task"])]
+    moment = read_now(connection)
+    return {
+        "document": document,
+        "task": task,
+        "title": hidden.strip(task["title"], found) or task["task_id"],
+        "type_title": spec.shown_title(visit.language.code),
+        "spec": spec,
+        "consequence": _consequence(document["consequence"], task),
+        "judgement": judgement if any(judgement.values()) else None,
+        "output": output,
+        "repeated": repeated,
+        "input": tree(hidden.strip_all(task["payload"], found_in_input)),
+        "hidden": hidden.named(found),
+        "hidden_in_input": hidden.named(found_in_input),
+        "rounds": _rounds(read.of_task(connection, row["task"]), attempts, row["round"]),
+        "attempts": attempts,
+        "operations": [operation_document(item) for item in operations.of_task(connection, row["task"])],
+        "events": [event_document(item) for item in reversed(history.events_of(connection, row["task"]))],
+        "undo_seconds": undo_seconds(visit, row, moment),
+    }
+
+
+def undo_seconds(visit: Visit, row: Row, moment: Any) -> int:
+    """For how long this person may still take the decision back; 0 when not."""
+    if row["status"] != "decided" or row["decider"] != visit.actor.identity or row["undo_until"] is None:
+        return 0
+    return max(0, int((row["undo_until"] - moment).total_seconds()))
+
+
+def just_decided(visit: Visit, connection: Any, review_id: str) -> dict[str, Any] | None:
+    """What this person has just decided, for the line that offers to undo it. None for anything else."""
+    if not review_id.isdigit() or len(review_id) > 18:
+        return None
+    row = read.by_id(connection, int(review_id))
+    if row is None or row["status"] != "decided" or row["decider"] != visit.actor.identity:
+        return None
+    task = by_internal_id(connection, row["task"])
+    return {
+        "id": row["id"],
+        "verdict": row["verdict"],
+        "title": hidden.strip(task["title"], hidden.Found()) or task["task_id"],
+        "undo_seconds": undo_seconds(visit, row, read_now(connection)),
+    }
+
+
+def _spec(visit: Visit, connection: Any, row: Row) -> TypeSpec:
+    return visit.board.catalogue.version(connection, row["type"], row["type_version"]).spec
+
+
+def _consequence(stored: dict[str, Any] | None, task: Row) -> dict[str, Any]:
+    """What follows from an approval: the type's action and the word to the caller, addresses without their secrets."""
+    callback = masked(task["callback_url"]) if task["callback_url"] else None
+    if stored is None:
+        return {"use": None, "connection": None, "url": None, "callback": callback}
+    return {
+        "use": stored["use"],
+        "connection": stored["connection"],
+        "url": masked(stored["url"]) if stored["url"] else None,
+        "callback": callback,
+    }
+
+
+def _output(result: Any, spec: TypeSpec) -> tuple[Node | None, Node | None]:
+    """The result, and apart from it what the judgement above it has shown already."""
+    if result is None:
+        return None, None
+    shown = {path for path in spec.handler.judgement.model_dump().values() if path}
+    if not isinstance(result, dict) or not shown & set(result):
+        return tree(result, markdown=True), None
+    own = {name: value for name, value in result.items() if name not in shown}
+    again = {name: value for name, value in result.items() if name in shown}
+    return (tree(own, markdown=True) if own else None), tree(again, markdown=True)
+
+
+def _rounds(visits: list[Any], attempts: list[dict[str, Any]], current: int) -> list[dict[str, Any]]:
+    """The rounds before this one: what came out, and what the reviewer asked for then."""
+    rounds = []
+    for visit in visits:
+        if visit["verdict"] != "revise" or visit["round"] >= current:
+            continue
+        outputs = [item["output"] for item in attempts if item["round"] == visit["round"] and item["phase"] == "work"]
+        last = next((value for value in reversed(outputs) if value is not None), None)
+        found: hidden.Found = hidden.Found()
+        rounds.append(
+            {
+                "round": visit["round"],
+                "instruction": visit["instruction"],
+                "by": visit["decider"],
+                "at": visit["decided_at"],
+                "output": None if last is None else tree(hidden.strip_all(last, found), markdown=True),
+            }
+        )
+    return rounds

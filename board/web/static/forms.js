@@ -1,0 +1,34 @@
+// Small helps for forms: quick texts, select all, filters that act at once, the field that is meant gets the focus.
+export function helpForms() {
+  for (const chips of document.querySelectorAll("[data-chips]")) {
+    chips.hidden = false;
+    chips.addEventListener("click", (event) => {
+      if (!(event.target instanceof HTMLButtonElement)) return;
+      const field = document.getElementById(chips.dataset.chips);
+      field.value = field.value ? `${field.value.trimEnd()}\n${event.target.textContent}` : event.target.textContent;
+      field.focus();
+    });
+  }
+  for (const details of document.querySelectorAll("details.sheet-up")) {
+    details.addEventListener("toggle", () => {
+      if (details.open) details.querySelector("input:not([type=hidden]), textarea")?.focus();
+    });
+  }
+  for (const form of document.querySelectorAll("[data-auto]")) {
+    form.querySelector("button").hidden = true;
+    form.addEventListener("change", () => form.requestSubmit());
+  }
+  for (const form of document.querySelectorAll("[data-filters]")) {
+    form.addEventListener("change", (event) => { if (event.target.matches("[type=checkbox], select")) form.requestSubmit(); });
+  }
+  const all = document.querySelector("[data-all]");
+  if (all) {
+    const boxes = () => document.querySelectorAll("[data-rows] tbody input[name=task]");
+    all.hidden = false;
+    all.addEventListener("change", () => boxes().forEach((box) => { box.checked = all.checked; }));
+  }
+  for (const menu of document.querySelectorAll("details.drop")) {
+    document.addEventListener("click", (event) => { if (!menu.contains(event.target)) menu.open = false; });
+  }
+  document.querySelector("[data-refused]")?.focus();
+}

@@ -1,0 +1,152 @@
+"""One task: what came in, what came out, what happened, and what may be done with it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+from urllib.parse import quote
+
+from fastapi.responses import HTMLResponse, RedirectResponse, Response
+
+from board.access.rights import Act
+from board.api.deps import the_task
+from board.effects import operations
+from board.effects.callbacks import masked
+from board.effects.view import operation_document
+from board.review import read as reviews
+from board.tasks import edit, history, read, runnow, text
+from board.tasks.intake import Problem
+from board.tasks.ledger import Stale
+from board.tasks.states import IllegalMove, Status
+from board.tasks.view import event_document
+from board.web import hidden, tasks
+from board.web.forms import OwnForm
+from board.web.routing import PageRouter
+from board.web.tree import tree
+from board.web.visit import CHANNEL, TheReader, Visit
+from board.web.wording import N_, said
+
+router = PageRouter()
+Answer = HTMLResponse | RedirectResponse
+_NOT_JSON = N_("This is not JSON: {problem}")
+_NO_OBJECT = N_("The payload must be a JSON object, in braces.")
+
+
+@router.show("/tasks/{task_id}")
+def task_page(task_id: str, visit: TheReader) -> Answer:
+    return _page(visit, task_id)
+
+
+@router.show("/tasks/{task_id}/data.json")
+def data(task_id: str, visit: TheReader) -> Response:
+    """The whole of it, however long, as a file."""
+    with visit.board.db.read() as connection:
+        document = visit.board.task_document(connection, the_task(connection, visit.actor, task_id))
+    whole = {name: document[name] for name in ("task_id", "type", "title", "status", "payload", "result", "judgement")}
+    return Response(
+        json.dumps(whole, ensure_ascii=False, indent=2),
+        media_type="application/json",
+        headers={"Content-Disposition": f"attachment; filename*=UTF-8''{quote(document['task_id'], safe='')}.json"},
+    )
+
+
+@router.act("/tasks/{task_id}/cancel")
+def cancel(task_id: str, visit: TheReader, form: OwnForm) -> Answer:
+    return _acted(visit, task_id, "cancel:1:0", lambda: tasks.cancel(visit, task_id, form.one("reason") or None))
+
+
+@router.act("/tasks/{task_id}/requeue")
+def requeue(task_id: str, visit: TheReader, form: OwnForm) -> Answer:
+    def work() -> None:
+        tasks.requeue(visit, task_id, form.one("reason") or None, from_work=form.one("from") == "work")
+
+    return _acted(visit, task_id, "requeue:1:0", work)
+
+
+@router.act("/tasks/{task_id}/run-now")
+def run_now(task_id: str, visit: TheReader, form: OwnForm) -> Answer:
+    def work() -> None:
+        with visit.board.db.write() as tx:
+            row = the_task(tx, visit.actor, task_id, Act.OPERATE)
+            runnow.run_now(tx, visit.board.ledger, row["id"], visit.actor.by(CHANNEL))
+
+    return _acted(visit, task_id, "run_now", work)
+
+
+@router.show("/tasks/{task_id}/edit")
+def edit_page(task_id: str, visit: TheReader) -> Answer:
+    with visit.board.db.read() as connection:
+        document = visit.board.task_document(connection, the_task(connection, visit.actor, task_id, Act.OPERATE))
+    return _edit(visit, document, _pretty(document["payload"]))
+
+
+@router.act("/tasks/{task_id}/edit")
+def save(task_id: str, visit: TheReader, form: OwnForm) -> Answer:
+    """Write the corrected payload. Whatever is refused leaves the typed text in its field."""
+    board, typed = visit.board, form.raw("payload")
+    problem, status = None, 422
+    try:
+        payload = text.parse(typed.encode())
+        if not isinstance(payload, dict):
+            raise text.NotJson(visit.gettext(_NO_OBJECT))
+        change = edit.TaskEdit(version=form.number("version") or 0, payload=payload)
+        with board.db.write() as tx:
+            row = the_task(tx, visit.actor, task_id, Act.OPERATE)
+            by = visit.actor.by(CHANNEL)
+            edit.apply(tx, board.ledger, board.catalogue, board.visits.content_changed, row["id"], change, by)
+    except (text.NotJson, text.BadJson) as error:
+        problem = visit.gettext(_NOT_JSON).format(problem=str(error))
+    except Problem as error:
+        problem = said(visit.language, error)
+    except Stale as error:
+        problem, status = said(visit.language, error), 409
+    if problem is None:
+        return visit.go(f"/tasks/{quote(task_id, safe='')}", note="saved")
+    with board.db.read() as connection:
+        document = board.task_document(connection, the_task(connection, visit.actor, task_id, Act.OPERATE))
+    return _edit(visit, document, typed, problem, status)
+
+
+def _page(visit: Visit, task_id: str, *, refused: str = "", code: int = 200) -> HTMLResponse:
+    found, found_in_input = hidden.Found(), hidden.Found()
+    with visit.board.db.read() as connection:
+        row = the_task(connection, visit.actor, task_id)
+        task = visit.board.task_document(connection, row)
+        spec = visit.board.catalogue.version(connection, row["type"], row["type_version"]).spec
+        values: dict[str, Any] = {
+            "task": task,
+            "title": hidden.strip(task["title"], found) or task["task_id"],
+            "type_title": spec.shown_title(visit.language.code),
+            "callback": masked(task["callback_url"]) if task["callback_url"] else None,
+            "judgement": hidden.strip_all(task["judgement"], found),
+            "output": None if task["result"] is None else tree(hidden.strip_all(task["result"], found), markdown=True),
+            "input": tree(hidden.strip_all(task["payload"], found_in_input)),
+            "hidden": hidden.named(found),
+            "hidden_in_input": hidden.named(found_in_input),
+            "visits": reviews.of_task(connection, row["id"]),
+            "attempts": [read.attempt_document(item) for item in reversed(read.attempts_of(connection, row["id"]))],
+            "operations": [operation_document(item) for item in operations.of_task(connection, row["id"])],
+            "events": [event_document(item) for item in reversed(history.events_of(connection, row["id"]))],
+        }
+    own = task["requester"] == visit.actor.identity
+    editable = Status(task["status"]) in edit.PAYLOAD_OPEN and visit.may(Act.OPERATE, own=own)
+    possible = tasks.possible(visit, task)
+    return visit.page("task.html", code, possible=possible, editable=editable, refused=refused, **values)
+
+
+def _acted(visit: Visit, task_id: str, note: str, work: Callable[[], None]) -> Answer:
+    try:
+        work()
+    except (IllegalMove, Stale) as error:
+        return _page(visit, task_id, refused=said(visit.language, error), code=409)
+    return visit.go(f"/tasks/{quote(task_id, safe='')}", note=note)
+
+
+def _edit(visit: Visit, task: dict[str, Any], payload: str, problem: str = "", status: int = 200) -> HTMLResponse:
+    open_now = Status(task["status"]) in edit.PAYLOAD_OPEN
+    return visit.page("edit.html", status, task=task, payload=payload, problem=problem, open_now=open_now)
+
+
+def _pretty(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, indent=2)

@@ -1,0 +1,251 @@
+"""What the pages call things: labels for the contract's names, and refusals of the rooms in the pages' own words.
+
+N_ marks a text for the translators without translating it; the templates and `said` do that later.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from board.access.errors import AccessError
+from board.access.rights import Forbidden
+from board.review.decide import DecisionRefused
+from board.review.policy import NotEligible
+from board.tasks.intake import Problem
+from board.tasks.ledger import Stale
+from board.tasks.states import IllegalMove
+from board.web.language import Language
+
+
+def N_(text: str) -> str:
+    return text
+
+
+def NN_(one: str, many: str) -> tuple[str, str]:
+    return one, many
+
+
+STATUS = {
+    "pending": N_("Pending"),
+    "running": N_("Running"),
+    "needs_review": N_("Needs review"),
+    "retrying": N_("Retrying"),
+    "done": N_("Done"),
+    "failed": N_("Failed"),
+    "cancelled": N_("Cancelled"),
+}
+RISK = {"high": N_("High risk"), "medium": N_("Medium risk"), "low": N_("Low risk")}
+ROLE = {"owner": N_("Owner"), "operator": N_("Operator"), "reviewer": N_("Reviewer"), "viewer": N_("Viewer")}
+PRIORITY = {"P0": N_("Urgent"), "P1": N_("High"), "P2": N_("Normal"), "P3": N_("Low")}
+PHASE = {"work": N_("Work"), "act": N_("Action")}
+REASON = {
+    "policy": N_("This type is always reviewed."),
+    "sample": N_("Picked at random as a sample."),
+    "low_confidence": N_("The AI is not sure enough."),
+    "risk": N_("The AI names a risk."),
+    "output_rule": N_("The output fits a rule of this type."),
+    "partial_result": N_("Only a part of the result came back."),
+    "empty_output": N_("The output is empty."),
+    "invalid_output": N_("The output does not have the expected shape."),
+    "permanent_failure": N_("The work failed, and trying the same again would not help."),
+    "unknown_outcome": N_("Something was sent, and nobody can tell whether it happened."),
+    "direct": N_("This type goes straight to a person."),
+    "input_needed": N_("The workflow asks a person."),
+}
+# Reasons whose message, written in English by the board or by the outside system, says more than our own sentence.
+DETAILED = {"output_rule", "partial_result", "invalid_output", "permanent_failure", "unknown_outcome"}
+VERDICT = {
+    "approve": N_("Approve"),
+    "revise": N_("Revise"),
+    "reject": N_("Reject"),
+    "happened": N_("It happened"),
+    "not_happened": N_("It did not happen: send again"),
+    "drop": N_("Drop it"),
+}
+DECIDED = {
+    "approve": N_("Approved"),
+    "revise": N_("Sent back"),
+    "reject": N_("Rejected"),
+    "happened": N_("Confirmed as done"),
+    "not_happened": N_("Sent again"),
+    "drop": N_("Dropped"),
+}
+DECIDED_BY = {
+    "approve": N_("{who} approved this."),
+    "revise": N_("{who} sent this back for another round."),
+    "reject": N_("{who} rejected this."),
+    "happened": N_("{who} said that it happened."),
+    "not_happened": N_("{who} said that it did not happen, and it is sent again."),
+    "drop": N_("{who} dropped this."),
+}
+REASON_CLASS = {
+    "wrong": N_("Wrong"),
+    "incomplete": N_("Incomplete"),
+    "policy": N_("Against our rules"),
+    "duplicate": N_("A duplicate"),
+    "other": N_("Something else"),
+}
+# Quick texts for "revise"; they only fill the field, which stays open to every other wish.
+CHIPS = (N_("Make it shorter."), N_("Make it friendlier."), N_("Check the facts again."), N_("Answer in Chinese."))
+OPERATION = {
+    "reserved": N_("Reserved"),
+    "sent": N_("Sent, no answer yet"),
+    "confirmed": N_("Confirmed"),
+    "rejected": N_("Refused"),
+    "unknown": N_("Outcome unknown"),
+}
+OUTCOME = {
+    "done": N_("Done"),
+    "asked": N_("Asked a person"),
+    "needs_review": N_("Asked a person"),
+    "pending": N_("Work done"),
+    "retrying": N_("To be tried again"),
+    "failed": N_("Failed"),
+    "cancelled": N_("Cancelled"),
+    "handed_back": N_("Handed back"),
+    "lease_lost": N_("Worker lost"),
+}
+EVENT = {
+    "created": N_("Created"),
+    "started": N_("Started"),
+    "done": N_("Done"),
+    "work_done": N_("Work done, the action follows"),
+    "review_asked": N_("A review was asked for"),
+    "outcome_unknown": N_("The outcome of a call is unknown"),
+    "retry_planned": N_("Failed, a retry is planned"),
+    "failed": N_("Failed"),
+    "handed_back": N_("Handed back by a worker that stopped"),
+    "lease_lost": N_("Its worker went silent"),
+    "worker_died": N_("Its workers died too often"),
+    "cancelled": N_("Cancelled"),
+    "cancel_requested": N_("Asked to stop"),
+    "approved": N_("Approved"),
+    "revised": N_("Sent back with an instruction"),
+    "rejected": N_("Rejected"),
+    "decision_undone": N_("The decision was undone"),
+    "confirmed_happened": N_("A person said that it happened"),
+    "send_again": N_("A person said that it did not happen: sent again"),
+    "dropped": N_("Dropped"),
+    "requeued": N_("Put back into the queue"),
+    "run_now": N_("Run now instead of waiting"),
+    "edited": N_("Edited"),
+    "duplicate": N_("Sent in again; nothing was changed"),
+    "stale_result": N_("A late result was refused"),
+}
+ACTOR = {"worker": N_("Worker"), "timer": N_("Timer"), "system": N_("The board"), "key": N_("API key")}
+CHANNEL = {
+    "web": N_("page"),
+    "api": N_("API"),
+    "cli": N_("command line"),
+    "worker": N_("worker"),
+    "timer": N_("timer"),
+    "sweep": N_("rescue"),
+}
+WAITING = {
+    "person": N_("A person decides."),
+    "retry": N_("The next try comes at the time below."),
+    "grace": N_("It was decided; the decision can still be undone for a moment."),
+    "due": N_("It starts later, as was asked."),
+    "alone": N_("Its worker died before; it runs as soon as a worker is free of other work."),
+    "queue": N_("It starts as soon as a worker has a free slot."),
+}
+CAUSE = {
+    "timeout": N_("Time-out"),
+    "network": N_("Network"),
+    "upstream_4xx": N_("Refused by the other side (4xx)"),
+    "upstream_5xx": N_("Error of the other side (5xx)"),
+    "auth": N_("Sign-in refused"),
+    "rate_limit": N_("Rate limit"),
+    "bad_output": N_("Unusable output"),
+    "precondition": N_("A condition was not met"),
+    "crash": N_("Crash"),
+    "unknown": N_("Unknown"),
+}
+_NOTES = {
+    "welcome": N_("Welcome. Your password is set and you are signed in."),
+    "signed_out": N_("You are signed out."),
+    "undone": N_("The decision was undone; the review waits again."),
+    "run_now": N_("The task runs as soon as a worker is free."),
+    "saved": N_("The payload was saved."),
+    "none_selected": N_("Select at least one task first."),
+}
+_COUNTED = {
+    "cancel": (
+        NN_("{n} task was cancelled or asked to stop.", "{n} tasks were cancelled or asked to stop."),
+        NN_("{n} task could not be cancelled from where it stands.", "{n} tasks could not be cancelled from there."),
+    ),
+    "requeue": (
+        NN_("{n} task was put back into the queue.", "{n} tasks were put back into the queue."),
+        NN_("{n} task could not be put back from where it stands.", "{n} tasks could not be put back from there."),
+    ),
+}
+_REFUSED = {
+    "not_found": N_("There is no such review."),
+    "already_decided": N_("This review is no longer open."),
+    "verdict_not_offered": N_("This answer is not offered here."),
+    "review_changed": N_("What you decided about has changed meanwhile. Look at it again, then decide."),
+    "instruction_missing": N_("Say what should be done differently."),
+    "reason_missing": N_("Say why: the reason stays with the task."),
+    "rounds_spent": N_("This task has had all its rounds. Approve or reject it."),
+    "cannot_undo": N_("This decision can no longer be undone: its time is over, or what follows has begun."),
+}
+# The sentences of board.access that reach a page.
+_ACCESS = {
+    N_("This link was used already or has expired; ask for a new one."),
+    N_("This is not a mail address; write it like name@example.org."),
+    N_("There is a user with the address {email} already."),
+    N_("The password is too short; use at least {least} characters."),
+    N_("The password is too long; use at most {most} characters."),
+    N_("The mail address or the password is wrong."),
+    N_("Too many failed sign-ins for this address; try again in {minutes} min."),
+}
+_MOVE = N_("The task is in the state “{status}” now; from there this is not possible.")
+_STALE = N_("The task has changed meanwhile. Look at it again, then repeat the change.")
+_FORBIDDEN = N_("Your role does not allow this. Ask an owner, or sign in with another account.")
+_NOT_ELIGIBLE = N_("You may read this review but not decide it; reviewers, operators and owners may.")
+_PAYLOAD = N_("The payload does not fit this type: {problem}")
+
+
+def label(language: Language, table: dict[str, str], name: Any) -> str:
+    """The label of a name; a name that nobody foresaw stands for itself."""
+    text = table.get(str(name))
+    return language.gettext(text) if text is not None else str(name).replace("_", " ")
+
+
+def note(language: Language, code: str) -> str | None:
+    """What was done, from the code that the last page left: `cancel:3:1` is three done and one not."""
+    name, *numbers = code[:60].split(":")
+    counts = [int(number) for number in numbers if number.isdigit() and len(number) < 5]
+    if name in _COUNTED and len(counts) == 2:
+        return " ".join(
+            language.ngettext(one, many, number).format(n=number)
+            for (one, many), number in zip(_COUNTED[name], counts, strict=True)
+            if number
+        )
+    return language.gettext(_NOTES[name]) if name in _NOTES else None
+
+
+def refusal(language: Language, code: str) -> str:
+    """Why a decision was refused, by the contract's code."""
+    return language.gettext(_REFUSED[code])
+
+
+def said(language: Language, error: Exception) -> str:
+    """A refusal of the rooms in the reader's language."""
+    match error:
+        case DecisionRefused():
+            return refusal(language, error.code) if error.code in _REFUSED else str(error)
+        case AccessError():
+            return language.gettext(error.text).format(**error.values)
+        case NotEligible():
+            return language.gettext(_NOT_ELIGIBLE)
+        case Forbidden():
+            return language.gettext(_FORBIDDEN)
+        case IllegalMove():
+            return language.gettext(_MOVE).format(status=label(language, STATUS, error.status))
+        case Stale():
+            return language.gettext(_STALE)
+        case Problem():
+            return language.gettext(_PAYLOAD).format(problem=str(error))
+        case _:
+            return str(error)
