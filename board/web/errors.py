@@ -16,7 +16,7 @@ from board.api.errors import EXPECTED, translate
 from board.web.forms import BadForm
 from board.web.security import HEADERS
 from board.web.visit import SignInNeeded, Visit, speaking, the_visit
-from board.web.wording import N_, said
+from board.web.wording import N_, SPOKEN, said
 
 log = logging.getLogger(__name__)
 
@@ -70,7 +70,7 @@ def _error_page(request: Request, error: Exception) -> HTMLResponse:
     visit = _visit(request)
     title, advice = _TITLES.get(known.status_code, _TITLES[400] if known.status_code < 500 else _TITLES[500])
     text = visit.gettext(advice)
-    if type(error) in EXPECTED and not hasattr(error, "status_code"):  # a refusal of a room says more
+    if isinstance(error, SPOKEN):  # a refusal of a room says more
         text = said(visit.language, error)
     return _shown(visit, known.status_code, title=visit.gettext(title), text=text)
 

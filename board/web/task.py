@@ -10,7 +10,6 @@ from urllib.parse import quote
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from board.access.rights import Act
-from board.api.deps import the_task
 from board.effects import operations
 from board.effects.callbacks import masked
 from board.effects.view import operation_document
@@ -20,6 +19,7 @@ from board.tasks.intake import Problem
 from board.tasks.ledger import Stale
 from board.tasks.states import IllegalMove, Status
 from board.tasks.view import event_document
+from board.tasks.visible import visible
 from board.web import hidden, tasks
 from board.web.forms import OwnForm
 from board.web.routing import PageRouter
@@ -42,7 +42,7 @@ def task_page(task_id: str, visit: TheReader) -> Answer:
 def data(task_id: str, visit: TheReader) -> Response:
     """The whole of it, however long, as a file."""
     with visit.board.db.read() as connection:
-        document = visit.board.task_document(connection, the_task(connection, visit.actor, task_id))
+        document = visit.board.task_document(connection, visible(connection, visit.actor, task_id))
     whole = {name: document[name] for name in ("task_id", "type", "title", "status", "payload", "result", "judgement")}
     return Response(
         json.dumps(whole, ensure_ascii=False, indent=2),
@@ -68,7 +68,7 @@ def requeue(task_id: str, visit: TheReader, form: OwnForm) -> Answer:
 def run_now(task_id: str, visit: TheReader, form: OwnForm) -> Answer:
     def work() -> None:
         with visit.board.db.write() as tx:
-            row = the_task(tx, visit.actor, task_id, Act.OPERATE)
+            row = visible(tx, visit.actor, task_id, Act.OPERATE)
             runnow.run_now(tx, visit.board.ledger, row["id"], visit.actor.by(CHANNEL))
 
     return _acted(visit, task_id, "run_now", work)
@@ -77,7 +77,7 @@ def run_now(task_id: str, visit: TheReader, form: OwnForm) -> Answer:
 @router.show("/tasks/{task_id}/edit")
 def edit_page(task_id: str, visit: TheReader) -> Answer:
     with visit.board.db.read() as connection:
-        document = visit.board.task_document(connection, the_task(connection, visit.actor, task_id, Act.OPERATE))
+        document = visit.board.task_document(connection, visible(connection, visit.actor, task_id, Act.OPERATE))
     return _edit(visit, document, _pretty(document["payload"]))
 
 
@@ -92,7 +92,7 @@ def save(task_id: str, visit: TheReader, form: OwnForm) -> Answer:
             raise text.NotJson(visit.gettext(_NO_OBJECT))
         change = edit.TaskEdit(version=form.number("version") or 0, payload=payload)
         with board.db.write() as tx:
-            row = the_task(tx, visit.actor, task_id, Act.OPERATE)
+            row = visible(tx, visit.actor, task_id, Act.OPERATE)
             by = visit.actor.by(CHANNEL)
             edit.apply(tx, board.ledger, board.catalogue, board.visits.content_changed, row["id"], change, by)
     except (text.NotJson, text.BadJson) as error:
@@ -104,14 +104,14 @@ def save(task_id: str, visit: TheReader, form: OwnForm) -> Answer:
     if problem is None:
         return visit.go(f"/tasks/{quote(task_id, safe='')}", note="saved")
     with board.db.read() as connection:
-        document = board.task_document(connection, the_task(connection, visit.actor, task_id, Act.OPERATE))
+        document = board.task_document(connection, visible(connection, visit.actor, task_id, Act.OPERATE))
     return _edit(visit, document, typed, problem, status)
 
 
 def _page(visit: Visit, task_id: str, *, refused: str = "", code: int = 200) -> HTMLResponse:
     found, found_in_input = hidden.Found(), hidden.Found()
     with visit.board.db.read() as connection:
-        row = the_task(connection, visit.actor, task_id)
+        row = visible(connection, visit.actor, task_id)
         task = visit.board.task_document(connection, row)
         spec = visit.board.catalogue.version(connection, row["type"], row["type_version"]).spec
         values: dict[str, Any] = {

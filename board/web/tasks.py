@@ -7,13 +7,12 @@ from typing import Any
 from fastapi.responses import HTMLResponse, RedirectResponse
 
 from board.access.rights import Act, Forbidden
-from board.api.deps import the_task
-from board.api.errors import ApiError
 from board.catalogue import store
 from board.tasks import intake, read
 from board.tasks.ledger import Stale
 from board.tasks.states import Actor as Mover
 from board.tasks.states import IllegalMove, Move, Phase, Status, legal
+from board.tasks.visible import NoSuchTask, visible
 from board.web import hidden
 from board.web.forms import OwnForm
 from board.web.routing import PageRouter
@@ -63,10 +62,10 @@ def act(visit: TheReader, form: OwnForm) -> RedirectResponse:
 
 
 def cancel(visit: Visit, task_id: str, reason: str | None) -> None:
-    """Raises ApiError (unknown), Forbidden, IllegalMove, Stale."""
+    """Raises NoSuchTask, Forbidden, IllegalMove, Stale."""
     board = visit.board
     with board.db.write() as tx:
-        row = the_task(tx, visit.actor, task_id, Act.OPERATE)
+        row = visible(tx, visit.actor, task_id, Act.OPERATE)
         board.ledger.cancel(tx, board.ledger.lock(tx, row["id"]), visit.actor.by(CHANNEL), reason)
     if row["status"] == Status.RUNNING and board.consumer is not None:
         board.consumer.look_for_cancelled()
@@ -76,7 +75,7 @@ def requeue(visit: Visit, task_id: str, reason: str | None, *, from_work: bool =
     """Raises as `cancel` does."""
     board = visit.board
     with board.db.write() as tx:
-        row = the_task(tx, visit.actor, task_id, Act.OPERATE)
+        row = visible(tx, visit.actor, task_id, Act.OPERATE)
         by = visit.actor.by(CHANNEL)
         intake.requeue(tx, board.ledger, board.catalogue, row["id"], by, reason=reason, from_work=from_work)
 
@@ -99,7 +98,7 @@ def _done(visit: Visit, what: str, task_id: str) -> bool:
             requeue(visit, task_id, None)
         else:
             return False
-    except (ApiError, Forbidden, IllegalMove, Stale):
+    except (NoSuchTask, Forbidden, IllegalMove, Stale):
         return False
     return True
 

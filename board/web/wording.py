@@ -205,6 +205,9 @@ _FORBIDDEN = N_("Your role does not allow this. Ask an owner, or sign in with an
 _NOT_ELIGIBLE = N_("You may read this review but not decide it; reviewers, operators and owners may.")
 _PAYLOAD = N_("The payload does not fit this type: {problem}")
 
+# The refusals that `said` has words for.
+SPOKEN = (DecisionRefused, AccessError, NotEligible, Forbidden, IllegalMove, Stale, Problem)
+
 
 def label(language: Language, table: dict[str, str], name: Any) -> str:
     """The label of a name; a name that nobody foresaw stands for itself."""
