@@ -5,12 +5,14 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from sqlalchemy import Connection, RowMapping
 
 from board.access.crypto import Vault
 from board.access.installation import open_vault, webhook_secret
+from board.catalogue.spec import TypeSpec
 from board.catalogue.store import Catalogue
 from board.db.engine import Database, after_commit
 from board.db.migrate import check
@@ -92,6 +94,13 @@ class Board:
         self.db.close()
 
 
+def acts_outside(handlers: Mapping[str, Handler], spec: TypeSpec) -> bool:
+    """Whether the work of a type has side effects. A handler that is not installed here is taken to have them."""
+    if spec.handler.side_effects is not None:
+        return spec.handler.side_effects
+    return spec.handler.use not in handlers or handlers[spec.handler.use].side_effects
+
+
 def open_board(settings: Settings, *, handlers: Callable[[], Mapping[str, Handler]] = load_handlers) -> Board:
     """Everything wired on a database whose schema fits. Raises SchemaError, WrongKey, SettingsError."""
     db = Database(settings.database_url)
@@ -102,15 +111,21 @@ def open_board(settings: Settings, *, handlers: Callable[[], Mapping[str, Handle
     catalogue = Catalogue(vault)
     ledger = Ledger()
     visits = Visits(catalogue)
+    known = handlers()
     board = Board(
         settings=settings,
         db=db,
         vault=vault,
         catalogue=catalogue,
-        handlers=handlers(),
+        handlers=known,
         ledger=ledger,
         visits=visits,
-        intake=Intake(ledger, catalogue, Guard(settings.allow_private_targets).check_url),
+        intake=Intake(
+            ledger,
+            catalogue,
+            Guard(settings.allow_private_targets).check_url,
+            partial(acts_outside, known),
+        ),
         decisions=Decisions(ledger, catalogue),
         webhook_secret=secret,
     )

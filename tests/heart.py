@@ -17,6 +17,7 @@ from board.tasks.models import task_events, tasks
 CALLER = By("key", "n8n", "api")
 OPERATOR = By("person", "li@example.org", "web")
 WORKER = By("worker", "w1", "worker")
+SWEEP = By("system", "sweep", "timer")
 
 
 @contextmanager

@@ -5,11 +5,10 @@ from __future__ import annotations
 import re
 from typing import Annotated, Any, Literal
 
-from jsonschema import Draft202012Validator
-from jsonschema.exceptions import SchemaError
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from board import templating
+from board.catalogue.shape import problem_of_schema
 from board.settings import parse_duration
 
 NAME = re.compile(r"^[A-Za-z0-9][A-Za-z0-9._-]{0,119}$")
@@ -42,10 +41,8 @@ def _expression(value: str) -> str:
 
 
 def _schema(value: dict[str, Any]) -> dict[str, Any]:
-    try:
-        Draft202012Validator.check_schema(value)
-    except SchemaError as error:
-        raise ValueError(f"is not a valid JSON Schema: {error.message}") from error
+    if problem := problem_of_schema(value):
+        raise ValueError(problem)
     return value
 
 

@@ -39,8 +39,10 @@ class Database:
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
-        """A connection for reading; nothing that is written through it is kept."""
+        """One moment of the database, however many statements read it; nothing that is written is kept."""
         with self._reader.connect() as connection:
+            if not self.is_sqlite:  # there a transaction is one snapshot by itself
+                connection.execution_options(isolation_level="REPEATABLE READ")
             yield connection
 
     @contextmanager
@@ -104,12 +106,23 @@ def _engine(url: URL, is_sqlite: bool, begin: str) -> Engine:
         connection.execute("PRAGMA foreign_keys=ON")
         connection.create_function("board_now", 0, clock.sqlite_now)
         connection.create_function("board_now", 1, clock.sqlite_now)
+        # As on PostgreSQL: SQLite's own lower() knows only ASCII, its LIKE knows no case, and strpos() it has not.
+        connection.create_function("lower", 1, _lower, deterministic=True)
+        connection.create_function("strpos", 2, _strpos, deterministic=True)
 
     @event.listens_for(engine, "begin")
     def _begin(connection: Connection) -> None:
         connection.exec_driver_sql(begin)
 
     return engine
+
+
+def _lower(text: str | None) -> str | None:
+    return None if text is None else text.lower()
+
+
+def _strpos(text: str | None, part: str | None) -> int | None:
+    return None if text is None or part is None else text.find(part) + 1
 
 
 def utc(moment: datetime) -> datetime:

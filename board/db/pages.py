@@ -6,7 +6,7 @@ import base64
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 from sqlalchemy import ColumnElement, RowMapping, Select, and_, or_
@@ -64,15 +64,31 @@ def page(rows: Sequence[RowMapping], keys: Sequence[Key], limit: int) -> Page:
 def _decode(cursor: str, keys: Sequence[Key]) -> list[Any]:
     try:
         signature, *values = json.loads(base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)))
-        if signature != _signature(keys) or len(values) != len(keys):
-            raise BadCursor
-        return [datetime.fromisoformat(v[1]) if isinstance(v, list) else v for v in values]
-    except (ValueError, TypeError, IndexError, AttributeError) as error:
+    except (ValueError, TypeError, RecursionError) as error:
         raise BadCursor from error
+    if signature != _signature(keys) or len(values) != len(keys):
+        raise BadCursor
+    return [_value(value, key.column.type.python_type) for value, key in zip(values, keys, strict=True)]
+
+
+def _value(value: Any, kind: type) -> Any:
+    """A value of a cursor as its column has it. Cursors come from outside: anything may stand in them."""
+    try:
+        if kind is datetime and isinstance(value, str):
+            moment = datetime.fromisoformat(value)
+            if moment.tzinfo is not None:
+                return moment.astimezone(UTC)
+        if kind is int and type(value) is int and abs(value) < 2**63:
+            return value
+        if kind is str and isinstance(value, str) and "\0" not in value.encode().decode():
+            return value
+    except (ValueError, OverflowError) as error:
+        raise BadCursor from error
+    raise BadCursor
 
 
 def _plain(value: Any) -> Any:
-    return ["t", value.isoformat()] if isinstance(value, datetime) else value
+    return value.isoformat() if isinstance(value, datetime) else value
 
 
 def _signature(keys: Sequence[Key]) -> str:

@@ -9,12 +9,10 @@ from typing import Any
 from sqlalchemy import DateTime, Dialect, String, Text
 from sqlalchemy.types import TypeDecorator, TypeEngine
 
-_FORMAT = "%Y-%m-%d %H:%M:%S.%f"
-
 
 def sqlite_text(moment: datetime) -> str:
     """Fixed width, so that text order is time order."""
-    return moment.astimezone(UTC).strftime(_FORMAT)
+    return moment.astimezone(UTC).replace(tzinfo=None).isoformat(" ", "microseconds")
 
 
 class UtcTime(TypeDecorator[datetime]):
@@ -22,6 +20,10 @@ class UtcTime(TypeDecorator[datetime]):
 
     impl = DateTime
     cache_ok = True
+
+    @property
+    def python_type(self) -> type[datetime]:
+        return datetime
 
     def load_dialect_impl(self, dialect: Dialect) -> TypeEngine[Any]:
         if dialect.name == "sqlite":
@@ -39,7 +41,7 @@ class UtcTime(TypeDecorator[datetime]):
         if value is None:
             return None
         if isinstance(value, str):
-            return datetime.strptime(value, _FORMAT).replace(tzinfo=UTC)
+            return datetime.fromisoformat(value).replace(tzinfo=UTC)
         assert isinstance(value, datetime)
         return value.astimezone(UTC)
 

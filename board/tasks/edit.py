@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import datetime
 from typing import Annotated, Any, Literal
 
-from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field
 from sqlalchemy import Connection, RowMapping
 
 from board.catalogue.store import Catalogue
 from board.db.clock import read_now
+from board.tasks.bodies import Moment, Tag, Text
 from board.tasks.history import By
-from board.tasks.intake import Problem, Tag, Text, payload_hash, payload_problem
+from board.tasks.intake import Problem, payload_hash, payload_problem
 from board.tasks.ledger import Ledger, Stale
 from board.tasks.states import Phase, Status
-from board.tasks.view import data_of
+from board.tasks.view import data_of, time
 
 # A running task's handler has the payload already; a done one is history.
 PAYLOAD_OPEN = frozenset({Status.PENDING, Status.NEEDS_REVIEW, Status.FAILED})
@@ -30,9 +32,9 @@ class TaskEdit(BaseModel):
     priority: Literal["P0", "P1", "P2", "P3"] | None = None
     tags: list[Tag] | None = Field(default=None, max_length=50)
     note: Annotated[str, Field(max_length=10_000)] | None = None
-    due_at: AwareDatetime | None = None
+    due_at: Moment | None = None
     assignee: Annotated[str, Field(max_length=200)] | None = None
-    run_after: AwareDatetime | None = None
+    run_after: Moment | None = None
     payload: dict[str, Any] | None = None
     fields: Any = None
 
@@ -59,7 +61,7 @@ def apply(
     stored = data_of(tx, task)
     changes, data = _columns(tx, catalogue, row, given)
     details = {
-        name: {"from": _plain(row[name] if name in row else stored[name]), "to": _plain(value)}
+        name: {"from": _plain(name, row[name] if name in row else stored[name]), "to": _plain(name, value)}
         for name, value in (changes | data).items()
         if name not in ("lane", "lane_since", "ready_at", "payload_hash", "phase")
         and (row[name] if name in row else stored[name]) != value
@@ -118,5 +120,8 @@ def _check_payload(tx: Connection, catalogue: Catalogue, row: RowMapping, payloa
         raise Problem(*problem)
 
 
-def _plain(value: Any) -> Any:
-    return value.isoformat() if hasattr(value, "isoformat") else value
+def _plain(name: str, value: Any) -> Any:
+    """A value as the history shows it."""
+    if name == "priority":
+        return f"P{value}"
+    return time(value) if isinstance(value, datetime) else value

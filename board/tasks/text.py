@@ -9,6 +9,8 @@ from typing import Any
 
 # Deeper than any honest payload, and far below Python's recursion limit.
 MAX_DEPTH = 64
+# Python turns no longer text into a number, and no honest number is as long.
+MAX_DIGITS = 4300
 _BAD = re.compile("[\x00\ud800-\udfff]")
 
 
@@ -25,16 +27,23 @@ class NotJson(ValueError):
 
 
 class _NoNumber:
-    """Stands where NaN or Infinity stood, until its place is known."""
+    """Stands where NaN, Infinity or an endless integer stood, until its place is known."""
 
-    def __init__(self, text: str) -> None:
-        self.text = text
+    def __init__(self, problem: str) -> None:
+        self.problem = problem
 
 
 def parse(raw: bytes) -> Any:
     """A JSON body. Raises NotJson, or BadJson for NaN, Infinity, NUL, half surrogate pairs and too deep nesting."""
+    value = load(raw)
+    check(value)
+    return value
+
+
+def load(raw: bytes) -> Any:
+    """A JSON body whose parts are still to be checked, one by one. Of a key that stands twice the last value counts."""
     try:
-        value = json.loads(raw.decode("utf-8-sig"), parse_constant=_NoNumber)
+        return json.loads(raw.decode("utf-8-sig"), parse_constant=_no_constant, parse_int=_integer)
     except UnicodeDecodeError as error:
         raise NotJson("The body is not UTF-8.") from error
     except RecursionError as error:
@@ -43,16 +52,22 @@ def parse(raw: bytes) -> Any:
         raise NotJson(
             f"The body is not valid JSON: {error.msg} at line {error.lineno}, column {error.colno}."
         ) from error
-    except ValueError as error:  # an integer of more than 4,300 digits
-        raise BadJson("body", "holds a number that is too long") from error
-    check(value)
-    return value
+
+
+def _no_constant(text: str) -> _NoNumber:
+    return _NoNumber(f"{text} is not a number that JSON knows; send null or leave it out")
+
+
+def _integer(text: str) -> int | _NoNumber:
+    if len(text.lstrip("-")) > MAX_DIGITS:
+        return _NoNumber(f"the number has more than {MAX_DIGITS} digits; send it as text")
+    return int(text)
 
 
 def check(value: Any, path: str = "", depth: int = 0) -> None:
     """Raise BadJson for the first thing in a value that cannot be kept."""
     if depth > MAX_DEPTH:
-        raise BadJson(path, f"is nested deeper than {MAX_DEPTH} levels")
+        raise BadJson(path[:200], f"is nested deeper than {MAX_DEPTH} levels")
     if isinstance(value, dict):
         for key, item in value.items():
             inner = f"{path}.{key}" if path else key
@@ -64,9 +79,9 @@ def check(value: Any, path: str = "", depth: int = 0) -> None:
     elif isinstance(value, str):
         check_text(value, path or "body")
     elif isinstance(value, _NoNumber):
-        raise BadJson(path or "body", f"{value.text} is not a number that JSON knows; send null or leave it out")
+        raise BadJson(path or "body", value.problem)
     elif isinstance(value, float) and not math.isfinite(value):
-        raise BadJson(path or "body", "the number is too large")
+        raise BadJson(path or "body", "the number is too large; send it as text")
 
 
 def check_text(text: str, path: str, what: str = "") -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from jsonschema import Draft202012Validator
 from sqlalchemy import RowMapping
 
+from board.catalogue.shape import first_problem
 from board.catalogue.spec import TypeSpec
 from board.ports import Cause, ErrorClass, Failure, Outcome, Success, UnknownOutcome
 from board.review import policy
@@ -73,10 +73,10 @@ def _success(spec: TypeSpec, task: RowMapping, success: Success) -> Decision:
 def _validated(spec: TypeSpec, success: Success) -> Success:
     if spec.handler.output_schema is None or success.ask is not None:
         return success
-    found = next(Draft202012Validator(spec.handler.output_schema).iter_errors(success.result), None)
+    found = first_problem(spec.handler.output_schema, success.result)
     if found is None:
         return success
-    return replace(success, ask="invalid_output", ask_message=f"The output does not fit: {found.message[:300]}")
+    return replace(success, ask="invalid_output", ask_message=f"The output does not fit: {found[1]}")
 
 
 def _failure(spec: TypeSpec, task: RowMapping, failure: Failure, may_resend: bool) -> Decision:

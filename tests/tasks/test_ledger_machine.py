@@ -17,7 +17,7 @@ from board.tasks.history import By
 from board.tasks.ledger import Lease, Ledger, Stale
 from board.tasks.models import task_events, tasks
 from board.tasks.states import READY, RULES, TERMINAL, IllegalMove, Move, Phase, Status, after
-from tests.heart import CALLER, OPERATOR, WORKER, new_task
+from tests.heart import CALLER, OPERATOR, SWEEP, WORKER, new_task
 
 WORKERS_MOVES = [move for move in Move if Status.RUNNING in RULES[move].sources]
 PEOPLES_MOVES = [move for move in Move if move not in (Move.CREATE, Move.CLAIM)]
@@ -85,6 +85,17 @@ class Machine(RuleBasedStateMachine):
         claimable = [task for task, known in self.known.items() if known.status in READY]
         assert len(taken) == limit or not claimable
         return multiple(*(Lease(row["id"], row["lease_token"]) for row in taken))
+
+    @rule(target=leases, lease=leases)
+    def lose_and_take_again(self, lease: Lease) -> Any:
+        """The lease runs out, and the next worker takes the task: from now on the old lease is stale."""
+        known = self.known[lease.task]
+        if known.status is not Status.RUNNING or known.cancelling:
+            return multiple()
+        with self.db.write() as tx:
+            self.ledger.move(tx, self.ledger.lock(tx, lease.task), Move.RESCUE, SWEEP)
+        known.moved(Move.RESCUE)
+        return self.claim(limit=100)
 
     @rule(target=reads, task=created)
     def read(self, task: int) -> dict[str, Any]:
