@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-import re
 import unicodedata
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 from jinja2 import ChainableUndefined, StrictUndefined, TemplateError, Undefined
@@ -13,7 +13,6 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from board.tasks.ids import id_safe
 
-_WHOLE = re.compile(r"^\s*\{\{(?P<expression>.*)\}\}\s*$", re.DOTALL)
 # A template makes IDs and inputs, not documents; more is a mistake or an attack, and would fill the database.
 MAX_OUTPUT = 1_000_000
 
@@ -22,18 +21,28 @@ class TemplateProblem(Exception):
     """A template is wrong or cannot be filled in. The text names the expression and is fit for a person."""
 
 
+class _Missing(StrictUndefined):
+    """An error wherever it is used, but it may be asked for: `payload.a or payload.b`."""
+
+    def __bool__(self) -> bool:  # type: ignore[override]
+        return False
+
+
 class _Sandbox(ImmutableSandboxedEnvironment):
     def getattr(self, obj: Any, attribute: str) -> Any:
-        # `payload.items` must mean the payload's key of that name, not the method of Python's dict.
-        if isinstance(obj, Mapping) and attribute in obj:
-            return obj[attribute]
+        # `payload.items` means the payload's key of that name, never the method of Python's dict: where the key is
+        # missing, the method's text with its address in memory would make an ID that is new each time.
+        if isinstance(obj, Mapping):
+            return obj[attribute] if attribute in obj else self.undefined(obj=obj, name=attribute)
         return super().getattr(obj, attribute)
 
 
 def phone(value: Any) -> str:
     """A phone number in one writing: digits and a leading +, so that `0044 7700 900-123` is `+447700900123`."""
     text = unicodedata.normalize("NFKC", str(value)).strip()
-    digits = re.sub(r"\D", "", text)
+    digits = "".join(str(unicodedata.decimal(character)) for character in text if character.isdecimal())
+    if not digits:
+        return ""
     if text.startswith("+"):
         return f"+{digits}"
     return f"+{digits[2:]}" if digits.startswith("00") else digits
@@ -43,21 +52,31 @@ def sha256(value: Any) -> str:
     return hashlib.sha256(str(value).encode("utf-8", "surrogatepass")).hexdigest()
 
 
+def _no_method(value: Any) -> Any:
+    if callable(value) and not isinstance(value, Undefined):
+        raise TemplateProblem("it names a method, not a value.")
+    return value
+
+
 def _environment(undefined: type[Undefined]) -> _Sandbox:
-    environment = _Sandbox(undefined=undefined, autoescape=False, cache_size=1000)
+    environment = _Sandbox(undefined=undefined, autoescape=False, cache_size=1000, finalize=_no_method)
     environment.filters |= {"phone": phone, "sha256": sha256, "id_safe": lambda value: id_safe(str(value))}
     return environment
 
 
 _lenient = _environment(ChainableUndefined)  # inputs: what is missing is empty
-_strict = _environment(StrictUndefined)  # IDs and keys: what is missing is an error
+_strict = _environment(_Missing)  # IDs and keys: what is missing is an error
 
 
 def check(value: Any) -> str | None:
     """What is wrong with the templates in a value (text, list or object), or None."""
     if isinstance(value, str):
         try:
-            _lenient.parse(value)
+            whole = _whole(value)
+            if whole is None:
+                _lenient.from_string(value)  # compiles, so that filters which do not exist are found too
+            else:
+                _lenient.compile_expression(whole)
         except TemplateError as error:
             return f"“{_short(value)}” is not a valid template: {error}"
     elif isinstance(value, Mapping):
@@ -88,10 +107,10 @@ def fill(value: Any, context: Mapping[str, Any]) -> Any:
     if not isinstance(value, str) or "{" not in value:
         return value
     try:
-        whole = _WHOLE.match(value)
-        if whole and "{{" not in whole["expression"] and "}}" not in whole["expression"]:
-            return _lenient.compile_expression(whole["expression"])(dict(context))
-        return _bounded(_lenient.from_string(value).render(**context), value)
+        whole = _whole(value)
+        if whole is not None:
+            return _plain(_lenient.compile_expression(whole)(dict(context)), value)
+        return _bounded(_lenient.from_string(value).render(dict(context)), value)
     except TemplateProblem:
         raise
     except Exception as error:
@@ -103,7 +122,7 @@ def fill_strict(template: str, context: Mapping[str, Any]) -> str:
     for expression in _expressions(template):
         try:
             value = _strict.compile_expression(expression, undefined_to_none=False)(dict(context))
-            missing = isinstance(value, Undefined) or value is None or str(value).strip() == ""
+            missing = isinstance(value, Undefined) or value is None or callable(value) or str(value).strip() == ""
         except TemplateError:
             missing = True
         except Exception as error:
@@ -111,8 +130,10 @@ def fill_strict(template: str, context: Mapping[str, Any]) -> str:
         if missing:
             raise TemplateProblem(f"“{expression}” is missing or empty.")
     try:
-        return _bounded(_strict.from_string(template).render(**context), template)
-    except TemplateError as error:
+        return _bounded(_strict.from_string(template).render(dict(context)), template)
+    except TemplateProblem:
+        raise
+    except Exception as error:
         raise TemplateProblem(f"“{_short(template)}” could not be filled in: {error}") from error
 
 
@@ -122,6 +143,32 @@ def holds(expression: str, context: Mapping[str, Any]) -> bool:
         return bool(_lenient.compile_expression(expression)(dict(context)))
     except Exception as error:
         raise TemplateProblem(f"“{_short(expression)}” could not be computed: {error}") from error
+
+
+@lru_cache(maxsize=1000)
+def _whole(template: str) -> str | None:
+    """The expression of a text that is exactly one `{{ }}` and nothing else."""
+    inner: list[str] = []
+    ended = False
+    for number, (_, kind, text) in enumerate(_lenient.lex(template.strip())):
+        if ended or (number == 0) != (kind == "variable_begin"):
+            return None
+        if kind == "variable_end":
+            ended = True
+        elif number:
+            inner.append(text)
+    return "".join(inner) if ended else None
+
+
+def _plain(value: Any, template: str) -> Any:
+    """A value that JSON can hold. Raises TemplateProblem for methods, ranges and the like."""
+    if value is None or isinstance(value, str | int | float | bool):
+        return value
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item, template) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item, template) for item in value]
+    raise TemplateProblem(f"“{_short(template)}” gives {type(value).__name__}, which is no plain value.")
 
 
 def _expressions(template: str) -> list[str]:

@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-import yaml
 from pydantic import ValidationError
 from sqlalchemy import Connection, func, insert, select, update
 
-from board.catalogue import served
+from board.catalogue import plainyaml, served
 from board.catalogue.models import connections, task_types
 from board.catalogue.spec import ConnectionSpec, TypeSpec
 from board.catalogue.store import Vault, connection_kinds
 from board.db.clock import now
+from board.db.locks import Turn, wait_for_turn
 from board.db.types import dump_json
 from board.ports import Handler
+from board.tasks.text import BadJson, check
 
 _ENV = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 _Spec = TypeVar("_Spec", TypeSpec, ConnectionSpec)
@@ -45,8 +46,8 @@ class Applied:
 def parse(text: str, environment: Mapping[str, str] = os.environ) -> dict[str, Any]:
     """The file as data, `${NAME}` in it replaced from the environment. Raises BadCatalogue."""
     try:
-        loaded = yaml.safe_load(text)
-    except yaml.YAMLError as error:
+        loaded = plainyaml.load(text)
+    except plainyaml.BadYaml as error:
         raise BadCatalogue([("file", f"is not valid YAML: {error}")]) from error
     if not isinstance(loaded, dict) or not loaded or not set(loaded) <= {"types", "connections"}:
         raise BadCatalogue([("file", "must be an object with the keys types, connections or both")])
@@ -54,7 +55,10 @@ def parse(text: str, environment: Mapping[str, str] = os.environ) -> dict[str, A
         if not isinstance(value, list):
             raise BadCatalogue([(key, "must be a list")])
     missing: list[served.Problem] = []
-    filled = _with_environment(loaded, "", environment, missing)
+    try:
+        filled = _with_environment(loaded, "", environment, missing)
+    except RecursionError as error:
+        raise BadCatalogue([("file", "is nested too deep, or an alias in it refers to itself")]) from error
     if missing:
         raise BadCatalogue(missing)
     assert isinstance(filled, dict)
@@ -70,6 +74,11 @@ def apply(
     written when any part is wrong.
     """
     problems: list[served.Problem] = []
+    try:
+        check(data)
+    except BadJson as error:
+        raise BadCatalogue([(error.path or "file", str(error))]) from error
+    wait_for_turn(tx, Turn.CATALOGUE)
     new_connections = _read(ConnectionSpec, data.get("connections", []), "connections", problems)
     new_types = _read(TypeSpec, data.get("types", []), "types", problems)
     for path, spec, _ in new_connections:
@@ -97,7 +106,7 @@ def _read(
         try:
             spec = model.model_validate(raw)
         except ValidationError as error:
-            problems += _faults(path, error)
+            problems += _faults(path, raw, error)
             continue
         if spec.name in names:
             problems.append((f"{path}.name", f"“{spec.name}” stands twice in this file"))
@@ -106,11 +115,28 @@ def _read(
     return read
 
 
-def _faults(path: str, error: ValidationError) -> list[served.Problem]:
+def _faults(path: str, raw: Any, error: ValidationError) -> list[served.Problem]:
     return [
-        (".".join(str(part) for part in (path, *fault["loc"])), fault["msg"].removeprefix("Value error, "))
-        for fault in error.errors()
+        (path + _place(raw, fault["loc"], missing=fault["type"] == "missing"), _sentence(fault))
+        for fault in error.errors(include_url=False, include_input=False)
     ]
+
+
+def _sentence(fault: Any) -> str:
+    if fault["type"] == "extra_forbidden":
+        return "is not a field here; leave it out"
+    return "is missing" if fault["type"] == "missing" else str(fault["msg"]).removeprefix("Value error, ")
+
+
+def _place(raw: Any, location: Sequence[str | int], *, missing: bool) -> str:
+    """The path of a fault as its writer knows it: without the names of the alternatives that were tried."""
+    path = ""
+    for number, part in enumerate(location):
+        if isinstance(part, int) and isinstance(raw, list) and part < len(raw):
+            path, raw = f"{path}[{part}]", raw[part]
+        elif isinstance(raw, dict) and (part in raw or (missing and number == len(location) - 1)):
+            path, raw = f"{path}.{part}", raw.get(part)
+    return path
 
 
 def _write_type(tx: Connection, spec: TypeSpec, raw: dict[str, Any], author: str) -> str:

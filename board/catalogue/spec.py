@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import re
 from typing import Annotated, Any, Literal
 
@@ -221,27 +222,70 @@ class TypeSpec(Block):
         return self.title or self.name
 
 
-class ConnectionSpec(BaseModel):
-    """Where to call. Further keys are options of the kind; `key`, `secret` and `auth` are stored encrypted."""
+class BasicAuth(Block):
+    user: str
+    password: str = ""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+
+def _header_names(value: dict[str, str]) -> dict[str, str]:
+    for name, text in value.items():
+        if not re.fullmatch(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+", name):
+            raise ValueError(f"“{name}” is not the name of a header")
+        if not text.isprintable() or not text.isascii() or text != text.strip():
+            raise ValueError(f"the value of {name} may hold only printable ASCII characters")
+    return value
+
+
+class AuthSpec(Block):
+    """What the receiver checks by itself, beside the signature."""
+
+    header: Annotated[dict[str, str], AfterValidator(_header_names)] = {}
+    basic: BasicAuth | None = None
+    jwt: Any = None
+
+    @model_validator(mode="after")
+    def _one(self) -> AuthSpec:
+        if self.jwt is not None:
+            raise ValueError("jwt is not yet supported; use header or basic")
+        if bool(self.header) == (self.basic is not None):
+            raise ValueError("give either header or basic")
+        return self
+
+
+def _secret(value: str) -> str:
+    if value.startswith("whsec_"):
+        try:
+            base64.b64decode(value[6:], validate=True)
+        except ValueError as error:
+            raise ValueError("begins with whsec_, but what follows is not base64") from error
+    return value
+
+
+def _address(value: str) -> str:
+    if not re.match(r"^https?://[^/\s@]+(/|$|\?)", value) or re.search(r"\s", value):
+        raise ValueError("must be an address that starts with http:// or https://, without a user name or password")
+    return value
+
+
+class ConnectionSpec(Block):
+    """Where to call. `key`, `secret` and `auth` are stored encrypted."""
 
     name: Name
     kind: Literal["dify", "webhook"]
-    url: str
+    url: Annotated[str, Field(max_length=2000), AfterValidator(_address)]
     key: str | None = None
-    secret: str | None = None
-    auth: dict[str, Any] | None = None
+    secret: Annotated[str, AfterValidator(_secret)] | None = None
+    auth: AuthSpec | None = None
     idempotent: bool = False
     grace: Duration | None = None  # dify: how long a lost run is looked for before it counts as not started
     limits: LimitsSpec = LimitsSpec()
 
     @model_validator(mode="after")
     def _fits_kind(self) -> ConnectionSpec:
-        if not re.match(r"^https?://[^/\s]+", self.url):
-            raise ValueError("url must start with http:// or https://")
         if self.kind == "dify" and not self.key:
             raise ValueError("a dify connection needs key, the app's API key")
+        if self.kind == "dify" and (self.secret or self.auth):
+            raise ValueError("a dify connection takes key, not secret or auth")
         if self.kind == "webhook" and (self.key or self.grace is not None):
             raise ValueError("a webhook connection takes secret, not key or grace")
         return self
