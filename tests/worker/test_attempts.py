@@ -268,8 +268,9 @@ def test_templates_fill_the_inputs_and_a_broken_one_says_so(working_sqlite: Open
     assert "payload.n // 0" in task["last_error"]
 
 
-def test_a_schema_that_cannot_be_applied_fails_the_task_and_not_the_worker(working_sqlite: OpenWorking) -> None:
+def test_a_schema_that_never_ends_asks_a_person_and_harms_no_worker(working_sqlite: OpenWorking) -> None:
     board = working_sqlite(Probe(succeed))
-    board.type(handler={"output_schema": {"$ref": "#/nowhere"}})
+    board.type(handler={"output_schema": {"$ref": "#"}})
     board.submit()
-    assert board.wait("T-1", "failed")["error_cause"] == "bad_output"
+    board.wait("T-1", "needs_review")
+    assert board.reviews()[-1]["reason"] == "invalid_output"
