@@ -122,6 +122,16 @@ def signed(request: Received, secret: str, body: bytes | None = None) -> bool:
     return ["v1", expected] in by_version and headers["x-board-signature"] == plain
 
 
+def closed_operations(client: httpx2.Client, task_id: str) -> list[dict[str, Any]]:
+    """The task's operations, once the answers of all calls have been noted: that is a moment after they were given."""
+    until = time.monotonic() + 15
+    while True:
+        operations: list[dict[str, Any]] = client.get(f"/tasks/{task_id}/operations").json()["data"]
+        if not any(item["status"] in ("reserved", "sent") for item in operations) or time.monotonic() > until:
+            return operations
+        time.sleep(0.02)
+
+
 def test_an_inquiry_from_n8n_is_judged_approved_and_handed_back_once(
     board: Arrangement,
     run_board: RunBoard,
@@ -205,7 +215,7 @@ def test_an_inquiry_from_n8n_is_judged_approved_and_handed_back_once(
         (1, "work", "needs_review"),
         (2, "act", "succeeded"),
     ]
-    operations = client.get("/tasks/form:L-1/operations").json()["data"]
+    operations = closed_operations(client, "form:L-1")
     assert [(o["kind"], o["status"], o["tries"]) for o in operations] == [
         ("dify.run", "confirmed", 1),
         ("webhook.action", "confirmed", 1),
