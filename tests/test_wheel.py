@@ -1,6 +1,7 @@
 """The wheel holds all that the board needs, and runs in any folder without the checkout."""
 
 import os
+import re
 import subprocess
 import sys
 import venv
@@ -18,7 +19,10 @@ ROOT = Path(__file__).parent.parent
 # What is loaded at run time and is no Python module: one of each kind that the checkout holds must be in the wheel.
 DATA = {
     "board/db/migrations": "board/db/migrations/",
+    "board/locale": "board/locale/",
+    "board/web/static": "board/web/static/",
     "integrations/demo": "integrations/demo/",
+    "templates": "board/_data/templates/",
     "sample_flows": "board/_data/sample_flows/",
 }
 
@@ -101,6 +105,12 @@ def test_the_demo_runs_in_an_empty_folder(installed: Path, tmp_path: Path, reape
         with httpx2.Client(base_url=url, trust_env=False, follow_redirects=True, timeout=30) as client:
             ready = client.get("/readyz")
             assert ready.status_code == 200, ready.text
+            first_page = client.get("/")
+            assert first_page.status_code == 200, board.log
+            assert first_page.headers["content-type"].startswith("text/html")
+            stylesheets = re.findall(r'<link[^>]+href="([^"]+\.css[^"]*)"', first_page.text)
+            assert stylesheets
+            assert client.get(stylesheets[0]).status_code == 200
         assert (tmp_path / "data").is_dir()
     finally:
         code = board.stop()
