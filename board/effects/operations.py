@@ -237,6 +237,8 @@ def _check_reuse(stored: RowMapping, task: RowMapping, wanted: Wanted, digest: s
             "sent."
         )
     if stored["status"] == "confirmed":
+        if own and wanted.resend and not wanted.fixed:
+            return wanted.request  # put back to start anew, and doing it twice hurts nobody: a judgement is made again
         raise AlreadyConfirmed(stored["external_reference"])
     if not own and stored["status"] in OPEN:
         raise OperationBusy(f"Task {stored['task_id']} is just doing the same (“{wanted.key}”).")

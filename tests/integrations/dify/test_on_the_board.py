@@ -134,3 +134,19 @@ async def test_a_persons_instruction_reaches_the_next_run(board: httpx.AsyncClie
     task = (await board.get(f"/tasks/{task['task_id']}?wait=30")).json()
     assert (task["status"], task["round"], task["result"]["label"]) == ("done", 2, "cold")
     assert [entry["body"]["inputs"].get("instruction") for entry in standin.runs_asked_for()] == ["", "Say cold."]
+
+
+async def test_put_back_to_start_anew_is_judged_anew(board: httpx.AsyncClient, standin: Standin) -> None:
+    made = catalogue(standin)
+    made["types"][0]["review"] = {"when": "always", "grace": "0s"}
+    assert (await board.post("/types", json=made)).status_code == 200
+    task = await settle(board)
+    assert task["status"] == "needs_review"
+    assert (await board.post(f"/tasks/{task['task_id']}/reject", json={"reason": "Ask again."})).status_code == 200
+    assert (await board.post(f"/tasks/{task['task_id']}/requeue", json={"from": "work"})).status_code == 200
+    again = (await board.get(f"/tasks/{task['task_id']}?wait=30")).json()
+    assert again["status"] == "needs_review"
+    first, second = standin.seen()["runs"]
+    [operation] = await operations(board, task)
+    assert (operation["status"], operation["external_reference"], operation["tries"]) == ("confirmed", second["id"], 2)
+    assert first["id"] != second["id"]
