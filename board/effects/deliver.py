@@ -18,7 +18,7 @@ from board.effects.callbacks import receiver
 from board.effects.http import Doors
 from board.effects.models import operations
 from board.effects.operations import CALLBACK, close, log_delivery
-from board.effects.webhook import TIMEOUT, read
+from board.effects.webhook import TIMEOUT, post, read
 from board.ports import Cause, ErrorClass, Failure, Lost, NotSent, Outcome, Refused, Success, UnknownOutcome
 
 # A sender that dies leaves its rows to the next one after this time: longer than any call may take.
@@ -83,13 +83,8 @@ class Outbox:
         status: int | None = None
         detail = ""
         try:
-            answer = await doors.common().request(
-                "POST",
-                row["url"],
-                headers=signing.headers(row["key"], body, self.secret),
-                content=body,
-                timeout=TIMEOUT,
-            )
+            headers = signing.headers(row["key"], body, self.secret)
+            answer = await post(doors.common(), row["url"], headers, body)
             status, detail = answer.status, answer.text
             outcome = read(answer, row["target"])
         except (NotSent, Lost) as error:

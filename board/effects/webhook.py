@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import email.utils
 import re
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Protocol
 from urllib.parse import urljoin
 
@@ -19,6 +21,7 @@ from board.ports import (
     ConnectionView,
     ErrorClass,
     Failure,
+    Http,
     Job,
     Lost,
     NotSent,
@@ -68,7 +71,7 @@ class WebhookAction:
             return Failure(ErrorClass.PERMANENT, Cause.PRECONDITION, str(conflict))
         headers = request_headers(connection, job.operation_key, body, job.webhook_secret)
         try:
-            answer = await job.http.request("POST", connection.url, headers=headers, content=body, timeout=TIMEOUT)
+            answer = await post(job.http, connection.url, headers, body)
         except NotSent as error:
             return Failure(ErrorClass.TRANSIENT, Cause.NETWORK, str(error))
         except Refused as error:
@@ -92,6 +95,22 @@ def request_headers(connection: ConnectionView, key: str, body: bytes, default_s
         pair = f"{basic.get('user', '')}:{basic.get('password', '')}".encode()
         headers["authorization"] = "Basic " + base64.b64encode(pair).decode()
     return headers
+
+
+async def post(http: Http, url: str, headers: Mapping[str, str], body: bytes) -> Answer:
+    """One call. Its status counts once it is seen, even if the answer's body never ends. Raises as `Http` does."""
+    seen: Answer | None = None
+    try:
+        async with (
+            asyncio.timeout(TIMEOUT),
+            http.stream("POST", url, headers=headers, content=body, read_timeout=TIMEOUT) as answer,
+        ):
+            seen = Answer(answer.status, answer.headers, b"")
+            return replace(seen, body=await answer.read())
+    except (TimeoutError, Lost) as error:
+        if seen is not None:
+            return seen
+        raise Lost(str(error) or f"No answer within {TIMEOUT:g} s.") from error
 
 
 def read(answer: Answer, target: str) -> Outcome:

@@ -274,6 +274,7 @@ class Decisions:
         data: dict[str, Any] = {} if verdict.result is None else {"result": verdict.result}
         if verdict.verdict == "happened":
             move = Move.HAPPENED_GO_ON if in_work and spec.action is not None else Move.HAPPENED
+            changes |= {"last_error": None, "error_class": None, "error_cause": None}  # it went well after all
             changes["has_action"] = move is Move.HAPPENED_GO_ON
         else:
             move = Move.SEND_AGAIN if verdict.verdict == "not_happened" else Move.DROP
