@@ -26,7 +26,7 @@ class Guard:
 
     def __init__(self, allow: Sequence[str] = ()) -> None:
         self._networks = [ipaddress.ip_network(item, strict=False) for item in allow if "/" in item]
-        self._hosts = {item.lower().strip("[]") for item in allow if "/" not in item}
+        self._hosts = {item.lower() for item in allow if "/" not in item}
 
     def split(self, url: str) -> tuple[str, int]:
         """Host and port of an address that may be called at all. Raises Refused."""
@@ -56,13 +56,14 @@ class Guard:
             raise Refused(f"{host} is a link-local or metadata address; those are never called.")
         if real.is_global and not real.is_multicast:
             return
-        name = host.lower().strip("[]")
-        if name in self._hosts or f"{name}:{port}" in self._hosts or f"[{name}]:{port}" in self._hosts:
+        name = host.lower()
+        written = f"[{name}]" if ":" in name else name
+        if not self._hosts.isdisjoint((name, written, f"{written}:{port}")):
             return
         if any(real.version == network.version and real in network for network in self._networks):
             return
         raise Refused(
-            f"{host}:{port} is a private address. To allow it, add {host}:{port} to BOARD_ALLOW_PRIVATE_TARGETS."
+            f"{written}:{port} is a private address. To allow it, add {written}:{port} to BOARD_ALLOW_PRIVATE_TARGETS."
         )
 
 
