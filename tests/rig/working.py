@@ -21,8 +21,8 @@ from board.ports import Handler, Job, NotStarted, Outcome, SentOperation, Unknow
 from board.review.decide import Verdict
 from board.review.models import reviews
 from board.rooms import Board, open_board
+from board.tasks.bodies import TaskIn
 from board.tasks.history import By
-from board.tasks.intake import TaskIn
 from board.tasks.ledger import find
 from board.tasks.models import attempts, task_data, task_events
 from board.tasks.view import data_of

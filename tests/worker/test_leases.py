@@ -7,7 +7,7 @@ from sqlalchemy import update
 
 from board.db.clock import now
 from board.ports import Job, Outcome, Success
-from board.tasks.intake import TaskIn
+from board.tasks.bodies import TaskIn
 from board.tasks.models import tasks
 from board.upkeep import sweep
 from tests.rig.receiver import Receiver
