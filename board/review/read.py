@@ -80,6 +80,11 @@ def count_open(connection: Connection) -> int:
     return connection.execute(select(func.count()).select_from(reviews).where(IS_OPEN)).scalar_one()
 
 
+def newest_open(connection: Connection) -> int | None:
+    """The id of the open review that was asked for last."""
+    return connection.execute(select(func.max(reviews.c.id)).where(IS_OPEN)).scalar()
+
+
 def by_id(connection: Connection, review_id: int) -> RowMapping | None:
     return connection.execute(select(reviews).where(reviews.c.id == review_id)).mappings().first()
 

@@ -72,7 +72,7 @@ def _error_page(request: Request, error: Exception) -> HTMLResponse:
     text = visit.gettext(advice)
     if isinstance(error, SPOKEN):  # a refusal of a room says more
         text = said(visit.language, error)
-    return _shown(visit, known.status_code, title=visit.gettext(title), text=text)
+    return _shown(visit, known.status_code, title=visit.gettext(title), advice=text)
 
 
 def _sign_in_needed(request: Request, error: Exception) -> Response:
@@ -86,7 +86,7 @@ def _sign_in_needed(request: Request, error: Exception) -> Response:
         visit,
         401,
         title=visit.gettext(N_("Your session has ended")),
-        text=visit.gettext(N_("Nothing was done. Sign in again and repeat it; what you typed is kept below.")),
+        advice=visit.gettext(N_("Nothing was done. Sign in again and repeat it; what you typed is kept below.")),
         draft=error.draft,
         sign_in=f"/login?next={back}",
     )
@@ -96,7 +96,7 @@ def _bad_form(request: Request, error: Exception) -> Response:
     assert isinstance(error, BadForm)
     visit = _visit(request, ask=False)
     title = visit.gettext(N_("Nothing was done"))
-    return _shown(visit, 403, title=title, text=visit.gettext(_FORMS[error.code]), draft=error.draft)
+    return _shown(visit, 403, title=title, advice=visit.gettext(_FORMS[error.code]), draft=error.draft)
 
 
 def _shown(visit: Visit, status: int, **values: Any) -> HTMLResponse:

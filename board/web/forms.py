@@ -66,7 +66,7 @@ async def the_form(request: Request, visit: TheVisit) -> Form:
 
 
 async def the_own_form(form: Annotated[Form, Depends(the_form)], visit: TheVisit) -> Form:
-    """The form of somebody signed in."""
+    """The form of somebody signed in. Comes before TheReader in an endpoint, so that what was typed is not lost."""
     if visit.session is None:
         raise SignInNeeded(form.draft())
     return form

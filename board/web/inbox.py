@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fastapi.responses import HTMLResponse
+from fastapi.responses import HTMLResponse, JSONResponse
 
 from board.catalogue import store
 from board.review import read
@@ -18,6 +18,13 @@ router = PageRouter()
 @router.show("/")
 def inbox_page(visit: TheReader, type: str = "", cursor: str | None = None, done: str = "") -> HTMLResponse:
     return list_page(visit, "open", type, cursor, done)
+
+
+@router.show("/pulse")
+def pulse(visit: TheReader) -> JSONResponse:
+    """What an open page asks now and then: how many reviews wait, and the newest of them."""
+    with visit.board.db.read() as connection:
+        return JSONResponse({"waiting": read.count_open(connection), "newest": read.newest_open(connection)})
 
 
 @router.show("/decided")
@@ -50,6 +57,7 @@ def list_page(
             "selected": selected is not None,
             "review": detail(visit, connection, shown) if shown is not None else None,
             "next": _following(page.rows, shown),
+            "newest": read.newest_open(connection),
             "toast": just_decided(visit, connection, done),
             "last": _last_decision(visit, connection) if not items else None,
             "refused": None,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 from fastapi.responses import HTMLResponse, RedirectResponse
@@ -23,19 +24,30 @@ _NEEDED = {"reject": "reason_class", "happened": "reason", "not_happened": "reas
 _LONGEST = 10_000  # characters of an instruction or a reason, as in the API
 
 
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """Why a decision was not made; by, at and verdict of the decision that came before it, if one did."""
+
+    code: str
+    text: str
+    by: str | None = None
+    at: str | None = None
+    verdict: str | None = None
+
+
 @router.show("/reviews/{review_id}")
 def review_page(review_id: str, visit: TheReader, done: str = "") -> Answer:
     return _page(visit, _row(visit, review_id), done=done)
 
 
 @router.act("/reviews/{review_id}/decision")
-def decide(review_id: str, visit: TheReader, form: OwnForm) -> Answer:
+def decide(review_id: str, form: OwnForm, visit: TheReader) -> Answer:
     """Decide, then on to the next review. A refusal shows the review as it stands now and keeps what was typed."""
     row = _row(visit, review_id)
     verdict = form.one("verdict")
     if not form.one(_NEEDED.get(verdict, "verdict")):
         text = refusal(visit.language, "reason_missing")
-        return _page(visit, row, code=422, refused={"code": "reason_missing", "text": text}, form=form)
+        return _page(visit, row, code=422, refused=Refused("reason_missing", text), form=form)
     try:
         with visit.board.db.write() as tx:
             visit.board.decisions.decide(tx, row["id"], _verdict(form, verdict), visit.actor, CHANNEL)
@@ -45,7 +57,7 @@ def decide(review_id: str, visit: TheReader, form: OwnForm) -> Answer:
 
 
 @router.act("/reviews/{review_id}/undo")
-def undo(review_id: str, visit: TheReader, form: OwnForm) -> Answer:
+def undo(review_id: str, form: OwnForm, visit: TheReader) -> Answer:
     row = _row(visit, review_id)
     try:
         with visit.board.db.write() as tx:
@@ -53,6 +65,12 @@ def undo(review_id: str, visit: TheReader, form: OwnForm) -> Answer:
     except DecisionRefused as error:
         return _refused(visit, review_id, error, form)
     return visit.go(f"/reviews/{row['id']}", note="undone")
+
+
+@router.show("/reviews/{review_id}/{step}")
+def back(review_id: str, step: str, visit: TheReader) -> Answer:
+    """The address of a form, opened as a page: a reload after a refusal, or a language switch on it."""
+    return visit.go(f"/reviews/{_row(visit, review_id)['id']}")
 
 
 def _verdict(form: Form, verdict: str) -> Verdict:
@@ -71,9 +89,8 @@ def _verdict(form: Form, verdict: str) -> Verdict:
 
 def _refused(visit: Visit, review_id: str, error: DecisionRefused, form: Form) -> Answer:
     details = error.details[0] if error.details else {}
-    refused = {"code": error.code, "text": said(visit.language, error)} | {
-        name: details.get(name) for name in ("by", "at", "verdict", "status")
-    }
+    who = {name: details.get(name) for name in ("by", "at", "verdict")}
+    refused = Refused(error.code, said(visit.language, error), **who)
     code = 422 if error.code in ("instruction_missing", "verdict_not_offered") else 409
     return _page(visit, _row(visit, review_id), code=code, refused=refused, form=form)
 
@@ -84,7 +101,7 @@ def _page(
     *,
     code: int = 200,
     done: str = "",
-    refused: dict[str, Any] | None = None,
+    refused: Refused | None = None,
     form: Form | None = None,
 ) -> Answer:
     return list_page(

@@ -52,12 +52,12 @@ def data(task_id: str, visit: TheReader) -> Response:
 
 
 @router.act("/tasks/{task_id}/cancel")
-def cancel(task_id: str, visit: TheReader, form: OwnForm) -> Answer:
+def cancel(task_id: str, form: OwnForm, visit: TheReader) -> Answer:
     return _acted(visit, task_id, "cancel:1:0", lambda: tasks.cancel(visit, task_id, form.one("reason") or None))
 
 
 @router.act("/tasks/{task_id}/requeue")
-def requeue(task_id: str, visit: TheReader, form: OwnForm) -> Answer:
+def requeue(task_id: str, form: OwnForm, visit: TheReader) -> Answer:
     def work() -> None:
         tasks.requeue(visit, task_id, form.one("reason") or None, from_work=form.one("from") == "work")
 
@@ -65,7 +65,7 @@ def requeue(task_id: str, visit: TheReader, form: OwnForm) -> Answer:
 
 
 @router.act("/tasks/{task_id}/run-now")
-def run_now(task_id: str, visit: TheReader, form: OwnForm) -> Answer:
+def run_now(task_id: str, form: OwnForm, visit: TheReader) -> Answer:
     def work() -> None:
         with visit.board.db.write() as tx:
             row = visible(tx, visit.actor, task_id, Act.OPERATE)
@@ -82,7 +82,7 @@ def edit_page(task_id: str, visit: TheReader) -> Answer:
 
 
 @router.act("/tasks/{task_id}/edit")
-def save(task_id: str, visit: TheReader, form: OwnForm) -> Answer:
+def save(task_id: str, form: OwnForm, visit: TheReader) -> Answer:
     """Write the corrected payload. Whatever is refused leaves the typed text in its field."""
     board, typed = visit.board, form.raw("payload")
     problem, status = None, 422
@@ -106,6 +106,12 @@ def save(task_id: str, visit: TheReader, form: OwnForm) -> Answer:
     with board.db.read() as connection:
         document = board.task_document(connection, visible(connection, visit.actor, task_id, Act.OPERATE))
     return _edit(visit, document, typed, problem, status)
+
+
+@router.show("/tasks/{task_id}/{step}")
+def back(task_id: str, step: str, visit: TheReader) -> Answer:
+    """The address of a form, opened as a page."""
+    return visit.go(f"/tasks/{quote(task_id, safe='')}")
 
 
 def _page(visit: Visit, task_id: str, *, refused: str = "", code: int = 200) -> HTMLResponse:

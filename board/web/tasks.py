@@ -51,7 +51,7 @@ def tasks_page(visit: TheReader) -> HTMLResponse:
 
 
 @router.act("/tasks/act")
-def act(visit: TheReader, form: OwnForm) -> RedirectResponse:
+def act(form: OwnForm, visit: TheReader) -> RedirectResponse:
     """`do`: cancel or requeue, for the selected tasks or, as `cancel:TASK_ID`, for one. Each by itself: what one task
     refuses does not hold up the others."""
     what, _, one = form.one("do").partition(":")

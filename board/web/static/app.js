@@ -1,8 +1,10 @@
 // What makes the pages quicker to use. Everything also works without: forms and links do the work.
 import { listenForKeys } from "./keys.js";
 import { countDown } from "./undo.js";
+import { keepFresh } from "./pulse.js";
 import { helpForms } from "./forms.js";
 
 listenForKeys();
 countDown();
 helpForms();
+keepFresh();
