@@ -36,7 +36,7 @@ class Visitor:
     def get(self, path: str, **more: Any) -> Response:
         return self.client.get(path, **more)
 
-    def post(self, path: str, headers: dict[str, str] | None = None, **fields: Any) -> Response:
+    def post(self, path: str, headers: Any = None, **fields: Any) -> Response:
         """As a form on one of our pages: with its token and the browser's Origin. `fields` may overrule."""
         data = {"csrf": self.csrf} | fields
         return self.client.post(path, data=data, headers={"Origin": ORIGIN} | (headers or {}))
