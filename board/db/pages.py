@@ -72,7 +72,10 @@ def _decode(cursor: str, keys: Sequence[Key]) -> list[Any]:
 
 
 def _value(value: Any, kind: type) -> Any:
-    """A value of a cursor as its column has it. Cursors come from outside: anything may stand in them."""
+    """A value of a cursor as its column has it. Cursors come from outside: anything may stand in them.
+
+    kind: the column's; `object` is what SQLModel's text columns say of themselves.
+    """
     try:
         if kind is datetime and isinstance(value, str):
             moment = datetime.fromisoformat(value)
@@ -80,7 +83,7 @@ def _value(value: Any, kind: type) -> Any:
                 return moment.astimezone(UTC)
         if kind is int and type(value) is int and abs(value) < 2**63:
             return value
-        if kind is str and isinstance(value, str) and "\0" not in value.encode().decode():
+        if kind in (str, object) and isinstance(value, str) and "\0" not in value.encode().decode():
             return value
     except (ValueError, OverflowError) as error:
         raise BadCursor from error

@@ -8,7 +8,8 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 
 from board.access.rights import Act, Forbidden
 from board.catalogue import store
-from board.tasks import intake, read
+from board.tasks import read
+from board.tasks import requeue as requeuing
 from board.tasks.ledger import Stale
 from board.tasks.states import Actor as Mover
 from board.tasks.states import IllegalMove, Move, Phase, Status, legal
@@ -77,7 +78,7 @@ def requeue(visit: Visit, task_id: str, reason: str | None, *, from_work: bool =
     with board.db.write() as tx:
         row = visible(tx, visit.actor, task_id, Act.OPERATE)
         by = visit.actor.by(CHANNEL)
-        intake.requeue(tx, board.ledger, board.catalogue, row["id"], by, reason=reason, from_work=from_work)
+        requeuing.requeue(tx, board.ledger, board.catalogue, row["id"], by, reason=reason, from_work=from_work)
 
 
 def possible(visit: Visit, task: dict[str, Any]) -> set[str]:
