@@ -14,6 +14,7 @@ from board.tasks import history
 from board.tasks.read import attempt_document, attempts_of, by_internal_id
 from board.tasks.view import event_document
 from board.web import hidden
+from board.web.difference import changes
 from board.web.tree import Node, tree
 from board.web.visit import Visit
 
@@ -42,10 +43,13 @@ def detail(visit: Visit, connection: Any, row: Row) -> dict[str, Any]:
     document = read.document(connection, board.catalogue, row, task_row, task)
     spec = _spec(visit, connection, task_row)
     found, found_in_input = hidden.Found(), hidden.Found()
-    output, repeated = _output(hidden.strip_all(task["result"], found), spec)
+    result = hidden.strip_all(task["result"], found)
+    output, repeated = _output(result, spec)
     judgement = hidden.strip_all(task["judgement"], found)
     attempts = [attempt_document(item) for item in attempts_of(connection, row["task"])]
     moment = read_now(connection)
+    rounds = _rounds(read.of_task(connection, row["task"]), attempts, row["round"])
+    former = rounds[-1]["result"] if rounds and row["status"] == "open" else None
     return {
         "document": document,
         "task": task,
@@ -59,7 +63,8 @@ def detail(visit: Visit, connection: Any, row: Row) -> dict[str, Any]:
         "input": tree(hidden.strip_all(task["payload"], found_in_input)),
         "hidden": hidden.named(found),
         "hidden_in_input": hidden.named(found_in_input),
-        "rounds": _rounds(read.of_task(connection, row["task"]), attempts, row["round"]),
+        "rounds": rounds,
+        "changes": changes(former, result) if former is not None and result is not None else [],
         "attempts": attempts,
         "operations": [operation_document(item) for item in operations.of_task(connection, row["task"])],
         "events": [event_document(item) for item in reversed(history.events_of(connection, row["task"]))],
@@ -127,14 +132,15 @@ def _rounds(visits: list[Any], attempts: list[dict[str, Any]], current: int) -> 
             continue
         outputs = [item["output"] for item in attempts if item["round"] == visit["round"] and item["phase"] == "work"]
         last = next((value for value in reversed(outputs) if value is not None), None)
-        found: hidden.Found = hidden.Found()
+        last = hidden.strip_all(last, hidden.Found())
         rounds.append(
             {
                 "round": visit["round"],
                 "instruction": visit["instruction"],
                 "by": visit["decider"],
                 "at": visit["decided_at"],
-                "output": None if last is None else tree(hidden.strip_all(last, found), markdown=True),
+                "result": last,
+                "output": None if last is None else tree(last, markdown=True),
             }
         )
     return rounds
