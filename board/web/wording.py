@@ -143,7 +143,7 @@ CHANNEL = {
 }
 WAITING = {
     "person": N_("A person decides."),
-    "retry": N_("The next try comes at the time below."),
+    "retry": N_("It is tried again:"),
     "grace": N_("It was decided; the decision can still be undone for a moment."),
     "due": N_("It starts later, as was asked."),
     "alone": N_("Its worker died before; it runs as soon as a worker is free of other work."),
