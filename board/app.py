@@ -8,15 +8,17 @@ from collections.abc import AsyncIterator, MutableMapping
 from contextlib import asynccontextmanager
 from importlib.metadata import version
 from typing import Any
+from urllib.parse import quote, unquote_to_bytes
 
 from fastapi import FastAPI
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from board import web
-from board.api import access, catalogue, errors, health, reviews, task_acts, tasks
+from board.api import access, bulk, catalogue, errors, health, reviews, task_acts, tasks
 from board.rooms import Board
 
-_REQUEST_ID = re.compile(r"^[A-Za-z0-9._-]{1,100}$")
+_REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,100}")
+_SLASH = re.compile(rb"%2F", re.IGNORECASE)
 API = "/api/v1"
 
 
@@ -34,7 +36,7 @@ def build_app(board: Board) -> FastAPI:
     )
     app.state.board = board
     errors.install(app)
-    for router in (tasks.router, task_acts.router, reviews.router, catalogue.router, access.router):
+    for router in (bulk.router, tasks.router, task_acts.router, reviews.router, catalogue.router, access.router):
         app.include_router(router, prefix=API)
     app.include_router(health.router)
     web.install(app)
@@ -50,7 +52,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
 
 
 class RequestFrame:
-    """Around every request: its id (the caller's own, where it is sane), and addresses without a trailing slash."""
+    """Around every request: its id (the caller's own, where it is sane), and a plain path."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -60,11 +62,10 @@ class RequestFrame:
             await self._app(scope, receive, send)
             return
         given = next((value.decode("latin-1") for name, value in scope["headers"] if name == b"x-request-id"), "")
-        request_id = given if _REQUEST_ID.match(given) else secrets.token_hex(8)
+        request_id = given if _REQUEST_ID.fullmatch(given) else secrets.token_hex(8)
         state: MutableMapping[str, Any] = scope.setdefault("state", {})
         state["request_id"] = request_id
-        if len(scope["path"]) > 1 and scope["path"].endswith("/"):
-            scope = {**scope, "path": scope["path"].rstrip("/") or "/"}
+        scope = {**scope, "path": plain_path(scope)}
 
         async def with_id(message: Message) -> None:
             if message["type"] == "http.response.start":
@@ -72,3 +73,13 @@ class RequestFrame:
             await send(message)
 
         await self._app(scope, receive, with_id)
+
+
+def plain_path(scope: Scope) -> str:
+    """The path that is routed: without one trailing slash, and with an encoded slash kept as part of its name.
+
+    Servers decode `%2F` before routes are matched, so that `/tasks/a%2Fcancel` would cancel the task `a`.
+    """
+    raw: bytes = scope.get("raw_path") or quote(scope["path"]).encode()
+    path = unquote_to_bytes(_SLASH.sub(b"%252F", raw.partition(b"?")[0])).decode("utf-8", "replace")
+    return path[:-1] if len(path) > 1 and path.endswith("/") else path

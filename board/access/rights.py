@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any
 
 from board.tasks.history import By
 
@@ -85,6 +87,10 @@ class Actor:
             return True
         weaker = {Act.READ: Act.READ_OWN, Act.OPERATE: Act.OPERATE_OWN}.get(act)
         return own and weaker in self.acts
+
+    def may_operate(self, task: Mapping[str, Any]) -> bool:
+        """Whether the actor may edit, cancel or requeue this task (a row of `tasks`)."""
+        return self.may(Act.OPERATE, own=task["requester"] == self.identity)
 
     def require(self, act: Act, *, own: bool = False) -> None:
         """Raise Forbidden unless the actor may."""

@@ -7,10 +7,12 @@ from typing import Annotated, TypeVar
 
 from fastapi import Depends, Query, Request
 from fastapi.concurrency import run_in_threadpool
+from pydantic import BeforeValidator
 
 from board.access.rights import Actor
 from board.db.pages import DEFAULT_LIMIT, MAX_LIMIT
 from board.rooms import Board
+from board.tasks.bodies import Moment
 
 CHANNEL = "api"
 Result = TypeVar("Result")
@@ -32,10 +34,11 @@ def the_actor(request: Request) -> Actor:
 TheBoard = Annotated[Board, Depends(the_board)]
 TheActor = Annotated[Actor, Depends(the_actor)]
 Limit = Annotated[int, Query(ge=1, le=MAX_LIMIT)]
+When = Annotated[Moment | None, BeforeValidator(lambda text: text or None), Query()]
 Cursor = Annotated[str | None, Query()]
 Several = Annotated[str | None, Query(description="one value, or several separated by commas")]
 
-__all__ = ["DEFAULT_LIMIT", "Cursor", "Limit", "Several", "TheActor", "TheBoard"]
+__all__ = ["DEFAULT_LIMIT", "Cursor", "Limit", "Several", "TheActor", "TheBoard", "When"]
 
 
 def split(text: str | None) -> tuple[str, ...]:

@@ -141,12 +141,18 @@ def install(api: FastAPI) -> None:
     """Every exception of this application leaves as the contract's error body."""
 
     async def answer(request: Request, error: Exception) -> JSONResponse:
-        if not isinstance(error, EXPECTED):
-            log.error("request %s failed", getattr(request.state, "request_id", "?"), exc_info=error)
         return error_answer(request, translate(error))
 
-    for kind in (*EXPECTED, Exception):
+    async def unforeseen(request: Request, error: Exception) -> JSONResponse:
+        request_id = getattr(request.state, "request_id", "")
+        log.error("request %s failed", request_id, exc_info=error)
+        response = error_answer(request, translate(error))
+        response.headers["X-Request-Id"] = request_id  # this answer passes none of the middleware
+        return response
+
+    for kind in EXPECTED:
         api.add_exception_handler(kind, answer)
+    api.add_exception_handler(Exception, unforeseen)
 
 
 def _invalid(problems: Sequence[Any]) -> ApiError:
@@ -154,7 +160,7 @@ def _invalid(problems: Sequence[Any]) -> ApiError:
     code = "invalid_field"
     for problem in problems:
         place = [str(part) for part in problem["loc"] if part not in ("body", "query", "path", "header")]
-        field = ".".join(place) or "body"
+        field = ".".join(place)[:200] or "body"
         message = str(problem["msg"]).removeprefix("Value error, ")
         if problem["type"] == "extra_forbidden":
             message, code = "is not a field of this request; leave it out", "unknown_field"

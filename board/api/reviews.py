@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query, Request
@@ -21,6 +22,7 @@ from board.tasks.read import attempt_document, attempts_of, by_internal_id
 
 router = APIRouter(tags=["reviews"], route_class=StrictRoute)
 
+_ID = re.compile("[0-9]{1,18}")  # fits 64 bits
 Words = Annotated[str | None, Field(max_length=10_000)]
 
 
@@ -95,7 +97,7 @@ def undo(review_id: str, board: TheBoard, actor: TheActor) -> JSONResponse:
 def resolve(operation_id: str, body: ResolveIn, board: TheBoard, actor: TheActor) -> JSONResponse:
     """Say what became of an operation whose outcome nobody could tell."""
     with board.db.read() as connection:
-        operation = operations.by_id(connection, int(operation_id)) if operation_id.isdigit() else None
+        operation = operations.by_id(connection, int(operation_id)) if _ID.fullmatch(operation_id) else None
         review = open_review(connection, operation["task"]) if operation and operation["task"] else None
         earlier = read.of_operation(connection, operation["id"]) if operation else None
     if operation is None:
@@ -140,7 +142,7 @@ def _task_answer(board: Board, review_id: int, *, repeated: bool) -> JSONRespons
 
 
 def _number(review_id: str) -> int:
-    if not review_id.isdigit() or len(review_id) > 18:
+    if not _ID.fullmatch(review_id):
         raise ApiError(404, "not_found", "There is no such review.")
     return int(review_id)
 

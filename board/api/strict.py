@@ -15,7 +15,7 @@ from board.access import keys
 from board.access.rights import Actor
 from board.api.errors import ApiError, field_error
 from board.rooms import Board
-from board.tasks.text import BadJson, NotJson, parse
+from board.tasks.text import BadJson, NotJson, check_text, parse
 
 
 class StrictRequest(Request):
@@ -56,12 +56,27 @@ class StrictRoute(APIRoute):
 
     def get_route_handler(self) -> Callable[[Request], Awaitable[Response]]:  # type: ignore[override]
         handle = super().get_route_handler()
+        takers = (self.dependant, *self.dependant.dependencies)
+        known = {field.alias for taker in takers for field in taker.query_params}
 
         async def strict(request: Request) -> Response:
             request.state.actor = await run_in_threadpool(_actor, request)
+            _check_query(request, known)
             return await handle(StrictRequest(request.scope, request.receive))
 
         return strict
+
+
+def _check_query(request: Request, known: set[str]) -> None:
+    """A filter that nobody knows would silently show everything."""
+    for name, value in request.query_params.multi_items():
+        if name not in known:
+            shown = name[:100].replace("\0", "?")
+            raise field_error(shown, f"“{shown}” is not a parameter of this call; leave it out.", "unknown_field")
+        try:
+            check_text(value, name)
+        except BadJson as error:
+            raise field_error(name, f"{name} {error}.", "invalid_text") from error
 
 
 def _actor(request: Request) -> Actor:

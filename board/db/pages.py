@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, RowMapping, Select, and_, or_
+from sqlalchemy import ColumnElement, RowMapping, Select, TypeDecorator, and_, or_
 
 MAX_LIMIT = 200
 DEFAULT_LIMIT = 50
@@ -68,7 +68,12 @@ def _decode(cursor: str, keys: Sequence[Key]) -> list[Any]:
         raise BadCursor from error
     if signature != _signature(keys) or len(values) != len(keys):
         raise BadCursor
-    return [_value(value, key.column.type.python_type) for value, key in zip(values, keys, strict=True)]
+    return [_value(value, _kind(key.column)) for value, key in zip(values, keys, strict=True)]
+
+
+def _kind(column: ColumnElement[Any]) -> type:
+    kind = column.type
+    return (kind.impl_instance if isinstance(kind, TypeDecorator) else kind).python_type
 
 
 def _value(value: Any, kind: type) -> Any:

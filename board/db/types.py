@@ -21,10 +21,6 @@ class UtcTime(TypeDecorator[datetime]):
     impl = DateTime
     cache_ok = True
 
-    @property
-    def python_type(self) -> type[datetime]:
-        return datetime
-
     def load_dialect_impl(self, dialect: Dialect) -> TypeEngine[Any]:
         if dialect.name == "sqlite":
             return dialect.type_descriptor(String(26))

@@ -11,9 +11,11 @@ from pydantic import AfterValidator, AwareDatetime, BaseModel, BeforeValidator, 
 
 def _written(value: Any) -> Any:
     """Numbers are refused: seconds and milliseconds look alike. A `+` that became a space in an address is mended."""
-    if not isinstance(value, str | datetime | None):
+    if value is None or isinstance(value, datetime):
+        return value
+    if not isinstance(value, str) or not re.match(r"\d{4}-\d\d-\d\d[Tt ]", value):
         raise ValueError("write a time with its zone, such as 2026-11-30T09:00:00+08:00")
-    return re.sub(r" (?=\d\d:?\d\d$)", "+", value) if isinstance(value, str) and "T" in value else value
+    return re.sub(r" (?=\d\d:?\d\d$)", "+", value) if "T" in value else value
 
 
 def _in_range(value: datetime) -> datetime:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, RowMapping, select
+from sqlalchemy import Connection, select
 
 from board import templating
 from board.catalogue.shape import first_problem
@@ -36,6 +36,9 @@ __all__ = [
     "payload_problem",
     "requeue",
 ]
+
+
+MayRequeue = Callable[[Mapping[str, Any]], bool]  # asked with the row of a task that exists
 
 
 class Problem(Exception):
@@ -113,7 +116,7 @@ class Intake:
         tx: Connection,
         items: Sequence[tuple[TaskIn, dict[str, Any]]],
         by: By,
-        may_requeue: Callable[[RowMapping], bool] = lambda _: True,
+        may_requeue: MayRequeue = lambda _: True,
     ) -> list[Taken]:
         """Write what is new in one go; answer for what existed. Order and length are those of `items`.
 
@@ -140,7 +143,12 @@ class Intake:
     # -- parts ----------------------------------------------------------------------------------------------------
 
     def _existing(
-        self, tx: Connection, body: TaskIn, row: dict[str, Any], by: By, may_requeue: Callable[[RowMapping], bool]
+        self,
+        tx: Connection,
+        body: TaskIn,
+        row: dict[str, Any],
+        by: By,
+        may_requeue: MayRequeue,
     ) -> Taken:
         task_id = row["task_id"]
         if body.on_duplicate == "reject":
@@ -151,7 +159,7 @@ class Intake:
         differs = stored != row["data"]["payload_hash"] or task["type"] != row["type"]
         if differs:
             record(tx, task["id"], "duplicate", by, note="Sent again with another content; nothing was changed.")
-        if body.on_duplicate == "requeue" and may_requeue(task):
+        if body.on_duplicate == "requeue" and may_requeue(dict(task)):
             with suppress(IllegalMove):  # neither failed nor cancelled, or not any more: as `return`
                 requeue(tx, self._ledger, self._catalogue, task["id"], by, reason="Sent again by its caller.")
         return Taken(task_id, False, payload_differs=differs)

@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, RowMapping, Text, func, or_, select, type_coerce
+from sqlalchemy import ColumnElement, Connection, RowMapping, Text, false, func, or_, select, type_coerce
 
 from board.db.pages import DEFAULT_LIMIT, Key, Page, after, page
 from board.db.types import dump_json
+from board.tasks.ids import BadTaskId, canonical
 from board.tasks.models import attempts, tasks
 from board.tasks.states import Status
 from board.tasks.view import time
@@ -37,7 +38,7 @@ class BadFilter(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Filters:
-    """None or empty: any. requester: only tasks put in by this identity."""
+    """None or empty: any. task_id: in any writing. requester: only tasks put in by this identity."""
 
     status: tuple[str, ...] = ()
     type: tuple[str, ...] = ()
@@ -133,7 +134,7 @@ def _conditions(filters: Filters) -> list[ColumnElement[bool]]:
         found.append(tasks.c.source.in_(filters.source))
     if filters.tag:  # tags are stored as a JSON list of texts
         stored = type_coerce(tasks.c.tags, Text())
-        found.append(or_(*(stored.contains(dump_json(tag), autoescape=True) for tag in filters.tag)))
+        found.append(or_(*(func.strpos(stored, dump_json(tag)) > 0 for tag in filters.tag)))
     if filters.q:
         text = filters.q.strip().lower()
         found.append(
@@ -143,7 +144,10 @@ def _conditions(filters: Filters) -> list[ColumnElement[bool]]:
             )
         )
     if filters.task_id is not None:
-        found.append(tasks.c.task_id == filters.task_id)
+        try:
+            found.append(tasks.c.task_id == canonical(filters.task_id))
+        except BadTaskId:
+            found.append(false())
     if filters.created_from is not None:
         found.append(tasks.c.created_at >= filters.created_from)
     if filters.created_to is not None:
