@@ -32,7 +32,13 @@ def strip_all(value: Any, found: Found) -> Any:
     if isinstance(value, str):
         return strip(value, found)
     if isinstance(value, dict):
-        return {strip(key, found): strip_all(item, found) for key, item in value.items()}
+        seen: dict[str, Any] = {}
+        for key, item in value.items():
+            name = strip(key, found)
+            while name in seen:  # two keys that only look alike must not hide each other
+                name += " ′"
+            seen[name] = strip_all(item, found)
+        return seen
     if isinstance(value, list):
         return [strip_all(item, found) for item in value]
     return value

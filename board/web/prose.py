@@ -15,9 +15,6 @@ _TAGS = {
     *("h1", "h2", "h3", "h4", "h5", "h6", "table", "thead", "tbody", "tr", "th", "td"),
 }
 _SCHEMES = {"https", "mailto"}
-# Above this (characters) a text is shown as it stands: nobody reads so much as prose, and parsing it would keep the
-# page waiting.
-LONGEST = 50_000
 
 
 def _name_targets(state: StateCore) -> None:
@@ -71,7 +68,7 @@ _markdown.core.ruler.push("name_targets", _name_targets)
 
 
 def render(text: str) -> Markup:
-    """Safe HTML of a Markdown text of at most LONGEST characters."""
+    """Safe HTML of a Markdown text."""
     html = nh3.clean(
         _markdown.render(text),
         tags=_TAGS,

@@ -7,7 +7,7 @@ import pytest
 
 from board.web import hidden
 from board.web.prose import render
-from board.web.tree import MOST, tree
+from board.web.tree import MOST_CHARACTERS, MOST_VALUES, tree
 
 MARKUP = Path(__file__).parent.parent / "data" / "cases" / "web" / "ai_outputs_markup.json"
 TEXTS: list[str] = json.loads(MARKUP.read_text(encoding="utf-8"))
@@ -81,8 +81,21 @@ def test_long_numbers_keep_every_digit() -> None:
 
 
 def test_a_huge_value_is_cut_and_says_so() -> None:
-    node = tree({"rows": [[n, n] for n in range(MOST)]})
-    assert node.any_left_out() > 0
-    shown = sum(len(row.children) + 1 for row in node.children[0].children)
-    assert shown + 1 <= MOST
-    assert tree("x" * 60_000, markdown=True).kind == "long"
+    node = tree({"rows": [[n, n] for n in range(MOST_VALUES)]})
+    assert not node.whole()
+    rows = node.children[0]
+    assert sum(len(row.children) + 1 for row in rows.children) + 1 <= MOST_VALUES
+    assert rows.left_out + len(rows.children) == MOST_VALUES
+    assert tree({"rows": [[1], [2]]}).whole()
+
+
+def test_very_long_texts_are_shown_plain_and_cut() -> None:
+    node = tree(["**a**" * 10_000, "**b**" * 20_000, "c" * MOST_CHARACTERS, "d"], markdown=True)
+    kinds = [(child.kind, child.html is not None, child.left_out) for child in node.children]
+    assert kinds == [("prose", True, 0), ("long", False, 0), ("long", False, 150_000), ("long", False, 1)]
+    assert sum(len(child.text) for child in node.children) == MOST_CHARACTERS
+
+
+def test_keys_that_only_look_alike_do_not_hide_each_other() -> None:
+    value = {"amount": 1, "am\u200bount": 2, "amount\u2060": 3}
+    assert list(hidden.strip_all(value, hidden.Found()).values()) == [1, 2, 3]

@@ -1,4 +1,6 @@
 // Small helps for forms: quick texts, select all, filters that act at once, the field that is meant gets the focus.
+import { announce } from "./live.js";
+
 export function helpForms() {
   for (const chips of document.querySelectorAll("[data-chips]")) {
     chips.hidden = false;
@@ -31,4 +33,10 @@ export function helpForms() {
     document.addEventListener("click", (event) => { if (!menu.contains(event.target)) menu.open = false; });
   }
   document.querySelector("[data-refused]")?.focus();
+  const toast = document.querySelector("[data-toast] span");
+  if (toast) {
+    // The next review follows at once: say what was decided, and start reading at its heading.
+    document.querySelector("[data-review] h2")?.focus({ preventScroll: true });
+    announce(toast.textContent.trim());
+  }
 }

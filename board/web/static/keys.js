@@ -75,8 +75,8 @@ function reach(key) {
   if (!control || !control.checkVisibility()) return false;
   const details = control.closest("details");
   if (details) {
-    if (details.open) details.querySelector("input:not([type=hidden]), textarea")?.focus();
-    else details.open = true;
+    details.open = true;
+    details.querySelector("input:not([type=hidden]), textarea")?.focus();
   } else {
     control.focus();
     announce(control.firstElementChild?.nextSibling?.textContent.trim() ?? "");
