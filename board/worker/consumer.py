@@ -114,6 +114,8 @@ class Consumer:
             log.warning("%d task(s) did not stop in time; their leases will run out", len(self._held))
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._loop_thread.join(timeout=0.5)
+        if not self._loop_thread.is_alive() and not self._held:
+            self._loop.close()
 
     # -- on the scheduler's threads ---------------------------------------------------------------------------------
 

@@ -13,6 +13,9 @@ from board.upkeep import sweep
 from tests.rig.receiver import Receiver
 from tests.rig.working import CALLER, Gate, OpenWorking, Probe, WorkingBoard
 
+# A loop with a handler that nobody could end; collected as garbage it would complain in the middle of another test.
+_KEPT: list[WorkingBoard] = []
+
 
 def lose_lease(board: WorkingBoard, task_id: str = "T-1") -> None:
     """As if the worker had been silent for longer than its lease: another process's sweep takes the task away."""
@@ -252,6 +255,7 @@ def test_a_stop_returns_though_a_handler_does_not(working: OpenWorking) -> None:
     started = time.monotonic()
     first.stop()
     assert time.monotonic() - started < 4
+    _KEPT.append(first)
     assert first.task()["status"] == "running"
     second = working(probe)
     lose_lease(second)
