@@ -118,7 +118,10 @@ def decide(board: Board, actor: Actor, review_id: int, body: DecisionIn) -> JSON
         name = next(iter(body.edits))
         raise field_error(f"edits.{name}", f"edits.{name} is not editable in this type.", "not_editable")
     if body.verdict in ("happened", "not_happened", "drop"):
-        raise ApiError(422, "verdict_not_offered", "Answer an unknown outcome with POST /operations/{id}/resolve.")
+        with board.db.read() as connection:
+            announced = _review(connection, str(review_id))["operation"] is not None
+        if announced:
+            raise ApiError(422, "verdict_not_offered", "Answer an unknown outcome with POST /operations/{id}/resolve.")
     verdict = Verdict(
         body.verdict,
         version=body.version,

@@ -144,11 +144,11 @@ def log_delivery(
 
 
 def left_open(connection: Connection, task: RowMapping) -> RowMapping | None:
-    """What an earlier attempt of this task sent in this phase and nobody has closed."""
+    """What an earlier attempt of this task sent in this phase, and nobody knows how it went."""
     query = (
         select(operations)
         .where(operations.c.task == task["id"], operations.c.phase == task["phase"])
-        .where(operations.c.kind != CALLBACK, operations.c.status == "sent")
+        .where(operations.c.kind != CALLBACK, operations.c.status.in_(["sent", "unknown"]))
         .order_by(operations.c.id.desc())
         .limit(1)
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from typing import Any
 
 from sqlalchemy import Connection, RowMapping, Select, select, update
@@ -25,33 +26,40 @@ BATCH = 100  # rows per transaction: others get their turn in between
 
 def finish_grace(db: Database, ledger: Ledger) -> int:
     """Approved tasks with no action left become done once their grace time is over. Returns how many."""
-    due = select(tasks).where(IN_GRACE, tasks.c.has_action.is_(False), tasks.c.ready_at <= now()).limit(BATCH)
-    with db.read() as connection:
-        if connection.execute(due.limit(1)).first() is None:
-            return 0
-    done = 0
-    with db.write() as tx:
-        for row in tx.execute(_locked(tx, due)).mappings().all():
-            ledger.move(tx, row, Move.FINISH, TIMER)
-            done += 1
-    return done
+    due = select(tasks).where(IN_GRACE, tasks.c.has_action.is_(False), tasks.c.ready_at <= now())
+    return _each(db, due, lambda tx, row: ledger.move(tx, row, Move.FINISH, TIMER))
 
 
 def rescue_leases(db: Database, ledger: Ledger, catalogue: Catalogue) -> int:
     """Tasks whose lease ran out come back, are given up, or stop when that was asked. Returns how many."""
-    lost = select(tasks).where(RUNNING, tasks.c.lease_until < now()).order_by(tasks.c.lease_until).limit(BATCH)
-    with db.read() as connection:
-        if connection.execute(lost.limit(1)).first() is None:
-            return 0
-    rescued = 0
-    with db.write() as tx:
-        for row in tx.execute(_locked(tx, lost)).mappings().all():
-            try:
-                _rescue(tx, ledger, catalogue, row)
-                rescued += 1
-            except Stale:
-                log.info("task %s was settled while its lease was being looked at", row["task_id"])
-    return rescued
+    lost = select(tasks).where(RUNNING, tasks.c.lease_until < now()).order_by(tasks.c.lease_until)
+    return _each(db, lost, lambda tx, row: _rescue(tx, ledger, catalogue, row))
+
+
+def _each(db: Database, found: Select[Any], move: Callable[[Connection, RowMapping], object]) -> int:
+    """Move every row that is found, batch after batch. A row that resists is left and said; it holds up no other."""
+    moved = 0
+    while True:
+        with db.read() as connection:  # most of the time there is nothing, and a look costs no writer's turn
+            if connection.execute(found.limit(1)).first() is None:
+                return moved
+        batch = 0
+        with db.write() as tx:
+            query = found.limit(BATCH)
+            if tx.dialect.name == "postgresql":
+                query = query.with_for_update(skip_locked=True)
+            for row in tx.execute(query).mappings().all():
+                try:
+                    with tx.begin_nested():
+                        move(tx, row)
+                    batch += 1
+                except Stale:
+                    log.info("task %s was settled while it was being looked at", row["task_id"])
+                except Exception:
+                    log.exception("task %s cannot be moved on", row["task_id"])
+        moved += batch
+        if batch < BATCH:
+            return moved
 
 
 def _rescue(tx: Connection, ledger: Ledger, catalogue: Catalogue, row: RowMapping) -> None:
@@ -62,9 +70,8 @@ def _rescue(tx: Connection, ledger: Ledger, catalogue: Catalogue, row: RowMappin
     most = catalogue.version(tx, row["type"], row["type_version"]).spec.max_crashes
     open_operation = operations.left_open(tx, row)
     if row["cancel_requested"]:
+        # What was sent stays open: should the task be requeued, that is asked about first.
         ledger.move(tx, row, Move.STOP, SWEEP, changes={"cancel_requested": False}, note=note, guards=guards)
-        if open_operation is not None:
-            operations.close(tx, open_operation["id"], "unknown", error="The task was cancelled during this call.")
     elif crashes < most:
         # What was sent stays open: the next claim asks about it before anything is started again.
         changes = {"crash_count": crashes, "ready_at": now(), "suspect": crashes >= most - 1}
@@ -97,7 +104,3 @@ def _error(crashes: int, most: int) -> dict[str, str]:
         "error_class": "permanent",
         "error_cause": "crash",
     }
-
-
-def _locked(tx: Connection, query: Select[Any]) -> Select[Any]:
-    return query.with_for_update(skip_locked=True) if tx.dialect.name == "postgresql" else query
