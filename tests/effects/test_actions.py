@@ -224,6 +224,20 @@ def test_resolved_as_drop(working: OpenWorking, receiver: Receiver) -> None:
     assert len(receiver.requests) == 1
 
 
+def test_requeued_while_unknown_it_is_asked_about_again_and_not_sent(working: OpenWorking, receiver: Receiver) -> None:
+    board = working()
+    unknown(board, receiver)
+    board.cancel("T-1")
+    heart = board.board
+    with heart.db.write() as tx:
+        requeue(tx, heart.ledger, heart.catalogue, board.task()["id"], CALLER)
+    board.until(lambda: len(board.reviews()) == 2)
+    board.wait("T-1", "needs_review")
+    first, second = board.reviews()
+    assert (first["status"], second["reason"], second["operation"]) == ("closed", "unknown_outcome", first["operation"])
+    assert len(receiver.requests) == 1
+
+
 POST_KEY = {"operation_key": "publish:{{ payload.post }}:v1"}
 
 
