@@ -24,6 +24,11 @@ class _Json(logging.Formatter):
         return json.dumps(entry, ensure_ascii=False)
 
 
+def first_line(error: BaseException) -> str:
+    """An error in one line: a driver's text goes on with the whole statement."""
+    return str(error).splitlines()[0] if str(error) else type(error).__name__
+
+
 def set_up(log_format: str) -> None:
     """log_format: "text" or "json"."""
     handler = logging.StreamHandler(sys.stderr)

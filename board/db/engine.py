@@ -86,6 +86,7 @@ def _engine(url: URL, is_sqlite: bool, begin: str) -> Engine:
             pool_size=POOL_SIZE,
             max_overflow=POOL_OVERFLOW,
             pool_pre_ping=True,
+            hide_parameters=True,
             connect_args={"options": "-c timezone=UTC", "connect_timeout": 10},
         )
     if url.database:
@@ -94,6 +95,7 @@ def _engine(url: URL, is_sqlite: bool, begin: str) -> Engine:
         url,
         pool_size=POOL_SIZE,
         max_overflow=POOL_OVERFLOW,
+        hide_parameters=True,  # errors are logged, and the values in a statement are people's data
         connect_args={"timeout": SQLITE_BUSY_SECONDS, "check_same_thread": False, "isolation_level": None},
     )
 

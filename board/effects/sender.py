@@ -11,6 +11,7 @@ from sqlalchemy import RowMapping
 from board.effects.callbacks import receiver
 from board.effects.deliver import Outbox
 from board.effects.http import Doors
+from board.logs import first_line
 
 log = logging.getLogger(__name__)
 
@@ -34,7 +35,7 @@ class Sender:
                     for row in rows:
                         self._begin(row)
             except Exception as error:
-                log.error("could not look for callbacks: %s", error)
+                log.error("could not look for callbacks: %s", first_line(error))
 
     def _begin(self, row: RowMapping) -> None:
         where = receiver(row["target"])
@@ -48,7 +49,9 @@ class Sender:
             if not self._busy[where]:
                 del self._busy[where]
             if not task.cancelled() and (error := task.exception()) is not None:
-                log.error("a callback to %s could not be recorded: %s", where, error)  # it is sent again later
+                log.error(
+                    "a callback to %s could not be recorded: %s", where, first_line(error)
+                )  # it is sent again later
             self.wanted.set()  # its line is free
 
         task.add_done_callback(ended)

@@ -18,11 +18,12 @@ def waiting(
     connection: Connection,
     *,
     suspects: bool,
+    since: float = 0.0,
     only_types: Sequence[str] | None = None,
     only_lanes: Sequence[int] | None = None,
 ) -> bool:
-    """Whether any ready work is there for this worker: a cheap look before a write transaction is begun."""
-    query = select(tasks.c.id).where(READY, tasks.c.ready_at <= now(), tasks.c.unmet_needs == 0)
+    """Whether work for this worker is ready, for `since` seconds or longer: a cheap look before a write transaction."""
+    query = select(tasks.c.id).where(READY, tasks.c.ready_at <= now(-since), tasks.c.unmet_needs == 0)
     query = query.where(tasks.c.lane.in_(LANES if only_lanes is None else only_lanes))
     query = query.where((tasks.c.phase == Phase.WORK) | tasks.c.has_action)  # the rest only waits for its grace time
     if suspects:

@@ -27,6 +27,7 @@ from board.db.engine import Database
 from board.effects.deliver import Outbox
 from board.effects.http import Doors
 from board.effects.sender import Sender
+from board.logs import first_line
 from board.queue import ledger_queue
 from board.tasks.ledger import Lease, Ledger
 from board.tasks.models import tasks
@@ -37,6 +38,9 @@ log = logging.getLogger(__name__)
 
 POLL_SECONDS = 1.0  # without any wake-up work still starts within this time
 FINISH_SECONDS = 1.0  # at a stop, short work may end by itself for so long; the rest is handed back
+# A suspect waits so long for this worker to be empty. Then it begins beside what still runs: being its neighbour once
+# costs an innocent task one of its own crashes at most, and nothing else may wait for ever behind long work.
+SUSPECT_PATIENCE = 30.0
 STOP_SECONDS = 2.0  # after this the process leaves, whatever a handler does; its leases run out then
 
 
@@ -68,7 +72,7 @@ class Consumer:
         self._loop_thread = threading.Thread(target=self._run_loop, name="handlers", daemon=True)
         self._held: dict[Lease, asyncio.Task[None] | None] = {}  # None: claimed, not yet begun
         self._work_wanted = asyncio.Event()
-        self._alone = False  # a suspect runs: nothing beside it
+        self._alone: Lease | None = None  # the suspect that runs: nothing is begun beside it
         self._stopping = False
         self._scheduler = BackgroundScheduler(
             executors={"default": SchedulerThreads(4)},
@@ -169,7 +173,7 @@ class Consumer:
             work()
         except Exception as error:
             if not self._stopping:
-                log.error("could not %s: %s", what, _first_line(error))
+                log.error("could not %s: %s", what, first_line(error))
 
     # -- claiming: the statements in a thread, the beginning on the loop -------------------------------------------
 
@@ -182,16 +186,17 @@ class Consumer:
                     for row in rows:
                         self._begin(row)
             except Exception as error:
-                log.error("could not claim work: %s", _first_line(error))
+                log.error("could not claim work: %s", first_line(error))
 
     def _take(self) -> Sequence[RowMapping]:
         free = self._concurrency - len(self._held)
-        if self._stopping or self._alone or free <= 0:
+        if self._stopping or self._alone is not None or free <= 0:
             return []
         narrow: Any = {"only_types": self._only_types, "only_lanes": self._only_lanes}
         with self._db.read() as connection:
             suspects = ledger_queue.waiting(connection, suspects=True, **narrow)
-            if suspects and self._held:
+            out_of_patience = partial(ledger_queue.waiting, connection, suspects=True, since=SUSPECT_PATIENCE, **narrow)
+            if suspects and self._held and not out_of_patience():
                 return []  # take nothing until this worker is empty: the suspect runs alone
             if not suspects and not ledger_queue.waiting(connection, suspects=False, **narrow):
                 return []
@@ -205,9 +210,10 @@ class Consumer:
                 suspects=suspects,
                 **narrow,
             )
-        self._alone = suspects and bool(taken)
         for row in taken:  # from now on the heartbeat keeps them, even if the loop is blocked before they begin
-            self._held[Lease(row["id"], row["lease_token"])] = None
+            lease = Lease(row["id"], row["lease_token"])
+            self._held[lease] = None
+            self._alone = lease if suspects else None
         return taken
 
     # -- on the handlers' loop ----------------------------------------------------------------------------------------
@@ -228,11 +234,11 @@ class Consumer:
 
     def _ended(self, lease: Lease, task: asyncio.Task[None]) -> None:
         self._held.pop(lease, None)
-        if not self._held:
-            self._alone = False
+        if lease == self._alone:
+            self._alone = None
         if not task.cancelled() and (error := task.exception()) is not None and not self._stopping:
             # Most likely the database was away when the result was to be written; the sweep brings the task back.
-            log.error("an attempt could not be settled: %s", _first_line(error))
+            log.error("an attempt could not be settled: %s", first_line(error))
         self.wake()
 
     def _cancel(self, lease: Lease) -> None:
@@ -253,7 +259,3 @@ class Consumer:
             task.cancel()
         await asyncio.gather(*working, return_exceptions=True)
         await self._doors.close()
-
-
-def _first_line(error: BaseException) -> str:
-    return str(error).splitlines()[0] if str(error) else type(error).__name__

@@ -10,6 +10,7 @@ from board.ports import Job, Outcome, Success
 from board.tasks.bodies import TaskIn
 from board.tasks.models import tasks
 from board.upkeep import sweep
+from board.worker.consumer import SUSPECT_PATIENCE
 from tests.rig.receiver import Receiver
 from tests.rig.working import CALLER, Gate, OpenWorking, Probe, WorkingBoard
 
@@ -312,3 +313,31 @@ def test_a_suspect_runs_alone(working: OpenWorking) -> None:
     for name in ("suspect", "T-0", "T-1", "T-2"):
         board.wait(name, "done")
     assert all(group == {"suspect"} for group in seen if "suspect" in group)
+
+
+def test_a_suspect_does_not_wait_for_ever_behind_long_work(working: OpenWorking) -> None:
+    began, gate = Gate(), Gate()
+
+    async def work(job: Job) -> Outcome:
+        if job.task_id == "busy":
+            began.open()
+            await gate.passed()
+        return Success()
+
+    board = working(Probe(work))
+    board.type()
+    board.submit("busy")
+    began.wait()
+    board.submit("suspect", run_after="2099-01-01T00:00:00Z")
+    suspect = tasks.c.task_id == "suspect"
+    with board.board.db.write() as tx:
+        tx.execute(update(tasks).where(suspect).values(suspect=True, crash_count=2, ready_at=now()))
+    board.submit("T-1")
+    board.at(SUSPECT_PATIENCE - 5)
+    assert board.task("suspect")["status"] == board.task("T-1")["status"] == "pending"
+    board.at(SUSPECT_PATIENCE + 1)
+    board.wait("suspect", "done")
+    board.wait("T-1", "done")
+    assert board.task("busy")["status"] == "running"
+    gate.open()
+    board.wait("busy", "done")
