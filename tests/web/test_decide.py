@@ -176,6 +176,24 @@ def test_an_unknown_outcome_has_its_three_answers(
     assert site.working.events()[-1]["note"] == typed["reason"] or verdict == "not_happened"
 
 
+def test_a_high_risk_is_confirmed_in_a_second_step_that_names_what_follows(site: Site, reviewer: Visitor) -> None:
+    url = "https://n8n.example.org/webhook/pay?token=secret"
+    site.working.apply(connections=[{"name": "payments", "kind": "webhook", "url": url}])
+    action = {"use": "webhook", "connection": "payments"}
+    site.working.type("transfer", "none", action=action, review={"risk": "high"})
+    site.working.submit("P-1", "transfer", payload={"amount": 5}, callback_url="https://8.8.8.8/done?key=secret")
+    site.working.wait("P-1", "needs_review")
+    review = site.working.reviews("P-1")[-1]["id"]
+    page = reviewer.get(f"/reviews/{review}").text
+    step = page.split("look once more", 1)[1].split("</form>")[0]
+    assert "payments" in step
+    assert "https://n8n.example.org/webhook/pay?…" in step
+    assert "https://8.8.8.8/done?…" in step
+    assert "secret" not in page
+    assert page.count('value="approve"') == 1
+    assert reviewer.decide(review, "approve").status_code == 303
+
+
 def test_a_direct_review_offers_no_revision_and_no_word_of_an_ai(site: Site, reviewer: Visitor) -> None:
     site.working.submit("D-1", "direct", payload={"amount": 12345678901234567890})
     site.working.wait("D-1", "needs_review")

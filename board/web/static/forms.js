@@ -13,7 +13,7 @@ export function helpForms() {
   }
   for (const details of document.querySelectorAll("details.sheet-up")) {
     details.addEventListener("toggle", () => {
-      if (details.open) details.querySelector("input:not([type=hidden]), textarea")?.focus();
+      if (details.open) details.querySelector("input:not([type=hidden]), textarea, button[type=submit]")?.focus();
     });
   }
   for (const form of document.querySelectorAll("[data-auto]")) {

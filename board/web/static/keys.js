@@ -76,7 +76,7 @@ function reach(key) {
   const details = control.closest("details");
   if (details) {
     details.open = true;
-    details.querySelector("input:not([type=hidden]), textarea")?.focus();
+    details.querySelector("input:not([type=hidden]), textarea, button[type=submit]")?.focus();
   } else {
     control.focus();
     announce(control.firstElementChild?.nextSibling?.textContent.trim() ?? "");
