@@ -42,11 +42,12 @@ def detail(visit: Visit, connection: Any, row: Row) -> dict[str, Any]:
     task = board.task_document(connection, task_row)
     document = read.document(connection, board.catalogue, row, task_row, task)
     spec = _spec(visit, connection, task_row)
-    found, found_in_input = hidden.Found(), hidden.Found()
+    found, found_in_judgement, found_in_input = hidden.Found(), hidden.Found(), hidden.Found()
     result = hidden.strip_all(task["result"], found)
     output, repeated = _output(result, spec)
-    judgement = hidden.strip_all(task["judgement"], found)
+    judgement = hidden.strip_all(task["judgement"], found_in_judgement)
     attempts = [attempt_document(item) for item in attempts_of(connection, row["task"])]
+    calls = [operation_document(item) for item in operations.of_task(connection, row["task"])]
     moment = read_now(connection)
     rounds = _rounds(read.of_task(connection, row["task"]), attempts, row["round"])
     former = rounds[-1]["result"] if rounds and row["status"] == "open" else None
@@ -61,12 +62,13 @@ def detail(visit: Visit, connection: Any, row: Row) -> dict[str, Any]:
         "output": output,
         "repeated": repeated,
         "input": tree(hidden.strip_all(task["payload"], found_in_input)),
-        "hidden": hidden.named(found),
+        "hidden": hidden.named(found | found_in_judgement),  # the judgement is a part of the result: not counted twice
         "hidden_in_input": hidden.named(found_in_input),
         "rounds": rounds,
         "changes": changes(former, result) if former is not None and result is not None else [],
         "attempts": attempts,
-        "operations": [operation_document(item) for item in operations.of_task(connection, row["task"])],
+        "operations": calls,
+        "in_question": next((call for call in calls if call["id"] == document["operation_id"]), None),
         "events": [event_document(item) for item in reversed(history.events_of(connection, row["task"]))],
         "undo_seconds": undo_seconds(visit, row, moment),
     }

@@ -160,7 +160,8 @@ def test_an_unknown_outcome_has_its_three_answers(
     review = site.working.reviews()[-1]["id"]
     page = reviewer.get(f"/reviews/{review}").text
     assert "nobody can tell whether it happened" in page
-    assert "https://bank.example.org/pay" in page
+    assert "https://bank.example.org/pay" in page.split("What is in question", 1)[1].split("</section>")[0]
+    assert "If you approve" not in page
     assert not {"approve", "revise", "reject"} & set(re.findall(r'name="verdict" value="(\w+)"', page))
     assert reviewer.decide(review, verdict, reason=" ").status_code == 422
     assert reviewer.decide(review, verdict, **typed).status_code == 303
@@ -201,3 +202,11 @@ def test_a_direct_review_offers_no_revision_and_no_word_of_an_ai(site: Site, rev
     assert "12345678901234567890" in page
     assert "Written by AI" not in page
     assert set(re.findall(r'name="verdict" value="(\w+)"', page)) == {"approve", "reject"}
+
+
+def test_hidden_characters_are_counted_once(site: Site, reviewer: Visitor) -> None:
+    review = site.review(summary="pay\u202e \u200bnow")
+    page = reviewer.get(f"/reviews/{review}").text
+    assert "2 hidden characters were removed" in page.split("Written by AI", 1)[1]
+    assert "\u202e" not in page
+    assert "U+202E" in page
