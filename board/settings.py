@@ -31,6 +31,9 @@ EXAMPLES = {
     "encryption_key": "32 random bytes as URL-safe base64; `openssl rand -base64 32 | tr '+/' '-_'` makes one",
     "webhook_secret": "whsec_ followed by base64",
     "concurrency": "16",
+    "reserved_p0_slots": "1",
+    "lane_weights": "16,5,2,1",
+    "ageing_after": "5m",
     "lease": "60s",
     "max_json": "4MB",
     "timezone": "Asia/Shanghai",
@@ -73,6 +76,9 @@ class Settings(BaseSettings):
     encryption_key: str = Field(default="", repr=False)
     webhook_secret: str = Field(default="", repr=False)
     concurrency: int = Field(default=16, ge=1, le=1000)
+    reserved_p0_slots: int = Field(default=1, ge=0, le=1000)
+    lane_weights: Annotated[list[int], NoDecode] = [16, 5, 2, 1]
+    ageing_after: float = 300.0
     lease: float = 60.0
     max_json: int = 4 * 1024**2
     timezone: str = "UTC"
@@ -81,7 +87,7 @@ class Settings(BaseSettings):
     log_format: Literal["text", "json"] = "text"
     bootstrap_api_key: str = Field(default="", repr=False)
 
-    @field_validator("lease", mode="before")
+    @field_validator("lease", "ageing_after", mode="before")
     @classmethod
     def _duration(cls, value: Any) -> float:
         return value if isinstance(value, float) else parse_duration(value)
@@ -92,6 +98,21 @@ class Settings(BaseSettings):
         if not 1.0 <= value <= 3600.0:  # below 1 s a busy machine loses leases it holds; above 1 h a dead worker hides
             raise ValueError("must be between 1s and 1h")
         return value
+
+    @field_validator("ageing_after")
+    @classmethod
+    def _ageing_range(cls, value: float) -> float:
+        if value < 1.0:  # a lane is looked at every 30 s; less than a second would lift everything at once
+            raise ValueError("must be at least 1s")
+        return value
+
+    @field_validator("lane_weights", mode="before")
+    @classmethod
+    def _lane_weights(cls, value: Any) -> list[int]:
+        parts = value if isinstance(value, list) else [part.strip() for part in str(value).split(",")]
+        if len(parts) != 4 or not all(str(part).isdigit() and 1 <= int(part) <= 1000 for part in parts):
+            raise ValueError("give four whole numbers from 1 to 1000, for P0, P1, P2 and P3")
+        return [int(part) for part in parts]
 
     @field_validator("max_json", mode="before")
     @classmethod

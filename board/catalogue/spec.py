@@ -11,6 +11,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from board import templating
 from board.catalogue.shape import problem_of_schema
 from board.settings import parse_duration
+from board.tasks.states import Pool
 
 NAME = re.compile(r"^[A-Za-z0-9][A-Za-z0-9._-]{0,119}$")
 
@@ -210,6 +211,11 @@ class TypeSpec(Block):
     callback: CallbackSpec = CallbackSpec()
     max_crashes: int = Field(default=3, ge=1, le=100)
     retention: Duration = 30 * 86400.0
+
+    @property
+    def pool(self) -> Pool:
+        """Who claims the work of this type."""
+        return Pool.OUTSIDE if self.handler.use == "outside" else Pool.BOARD
 
     @property
     def review_when(self) -> str:

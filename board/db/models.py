@@ -6,9 +6,12 @@ from board.access import models as access
 from board.catalogue import models as catalogue
 from board.db import schema
 from board.effects import models as effects
+from board.queue import models as queue
 from board.review import models as review
 from board.tasks import models as tasks
+from board.upkeep import models as upkeep
+from board.worker import models as worker
 
 metadata = SQLModel.metadata
 
-__all__ = ["access", "catalogue", "effects", "metadata", "review", "schema", "tasks"]
+__all__ = ["access", "catalogue", "effects", "metadata", "queue", "review", "schema", "tasks", "upkeep", "worker"]

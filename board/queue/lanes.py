@@ -26,18 +26,22 @@ class Shares:
             raise ValueError("give four weights of at least 1, for P0 to P3")
         self._weights = dict(zip(LANES, weights, strict=True))
 
-    def share(self, slots: int, ready: Mapping[int, int]) -> dict[int, int]:
-        """How many of the free slots each lane gets. ready: how many tasks wait in each lane.
+    def share(self, slots: int, rest: int, ready: Mapping[int, int]) -> dict[int, int]:
+        """How many of the free slots each lane gets.
 
-        Never more than wait; all slots are given out as long as anything waits.
+        slots: free for P0; rest: how many of them P1 to P3 may take together, because one is kept for a rush order.
+        ready: how many tasks wait in each lane. Never more than wait; nothing is kept back beyond that.
         """
         left = {lane: ready.get(lane, 0) for lane in LANES if ready.get(lane, 0) > 0}
         given = dict.fromkeys(left, 0)
         for _ in range(slots):
+            if rest <= 0:
+                left = {lane: number for lane, number in left.items() if lane == 0}
             if not left:
                 break
             lane = self._pick(left)
             given[lane] += 1
+            rest -= lane != 0
             left[lane] -= 1
             if not left[lane]:
                 del left[lane]

@@ -1,60 +1,89 @@
-"""Who goes next, asked of the ledger itself: strictly by priority, then by age."""
+"""Who goes next, asked of the ledger itself: each lane gets its share, and a slot is kept free for P0."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 
-from sqlalchemy import Connection, RowMapping, select
+from sqlalchemy import ColumnElement, Connection, RowMapping, func, select
 
 from board.db.clock import now
+from board.queue.lanes import LANES
 from board.tasks.ledger import Ledger
 from board.tasks.models import READY, SUSPECT, tasks
-from board.tasks.states import Phase
-
-LANES = (0, 1, 2, 3)
+from board.tasks.states import Phase, Pool
 
 
-def waiting(
-    connection: Connection,
-    *,
-    suspects: bool,
-    since: float = 0.0,
-    only_types: Sequence[str] | None = None,
-    only_lanes: Sequence[int] | None = None,
-) -> bool:
-    """Whether work for this worker is ready, for `since` seconds or longer: a cheap look before a write transaction."""
-    query = select(tasks.c.id).where(READY, tasks.c.ready_at <= now(-since), tasks.c.unmet_needs == 0)
-    query = query.where(tasks.c.lane.in_(LANES if only_lanes is None else only_lanes))
-    query = query.where((tasks.c.phase == Phase.WORK) | tasks.c.has_action)  # the rest only waits for its grace time
-    if suspects:
-        query = query.where(SUSPECT)
-    if only_types is not None:
-        query = query.where(tasks.c.type.in_(only_types))
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """What one claimer may take. Empty or None: no limit."""
+
+    pool: Pool = Pool.BOARD
+    only_types: Sequence[str] | None = None
+    without_types: Collection[str] = ()  # paused ones
+    only_lanes: Sequence[int] | None = None
+
+    @property
+    def lanes(self) -> Sequence[int]:
+        return LANES if self.only_lanes is None else self.only_lanes
+
+    def conditions(self) -> list[ColumnElement[bool]]:
+        found: list[ColumnElement[bool]] = [
+            tasks.c.pool == self.pool,
+            tasks.c.ready_at <= now(),
+            tasks.c.unmet_needs == 0,
+            (tasks.c.phase == Phase.WORK) | tasks.c.has_action,  # the rest only waits for its grace time
+        ]
+        if self.only_types is not None:
+            found.append(tasks.c.type.in_(self.only_types))
+        if self.without_types:
+            found.append(tasks.c.type.not_in(self.without_types))
+        return found
+
+
+def suspects_wait(connection: Connection, scope: Scope, since: float = 0.0) -> bool:
+    """Whether a task that must run alone is ready, for `since` seconds or longer."""
+    query = select(tasks.c.id).where(READY, SUSPECT, tasks.c.lane.in_(scope.lanes), *scope.conditions())
+    query = query.where(tasks.c.ready_at <= now(-since))
     return connection.execute(query.limit(1)).scalar() is not None
+
+
+def ready(connection: Connection, scope: Scope, limit: int) -> dict[int, int]:
+    """How many tasks are ready in each lane, counted up to `limit`: all that a sharing-out needs to know."""
+    counted: dict[int, int] = {}
+    for lane in scope.lanes:
+        some = select(tasks.c.id).where(READY, tasks.c.lane == lane, *scope.conditions()).limit(limit).subquery()
+        if number := connection.execute(select(func.count()).select_from(some)).scalar_one():
+            counted[lane] = number
+    return counted
 
 
 def take(
     tx: Connection,
     ledger: Ledger,
+    scope: Scope,
+    shares: Mapping[int, int],
     *,
-    slots: int,
+    most: int,
     worker: str,
     lease: float,
     suspects: bool = False,
-    only_types: Sequence[str] | None = None,
-    only_lanes: Sequence[int] | None = None,
 ) -> list[RowMapping]:
-    """Claim up to `slots` tasks, urgent lanes first, in one transaction."""
+    """Claim what each lane was given, urgent lanes first, together at most `most`, in one transaction.
+
+    lease: seconds. suspects: only tasks that must run alone.
+    """
     taken: list[RowMapping] = []
-    for lane in only_lanes if only_lanes is not None else LANES:
-        if len(taken) < slots:
-            taken += ledger.claim(
-                tx,
-                lane=lane,
-                limit=slots - len(taken),
-                worker=worker,
-                lease=lease,
-                suspects=suspects,
-                only_types=only_types,
-            )
+    for lane in sorted(shares):
+        if len(taken) >= most:
+            break
+        taken += ledger.claim(
+            tx,
+            lane=lane,
+            limit=min(shares[lane], most - len(taken)),
+            worker=worker,
+            lease=lease,
+            suspects=suspects,
+            conditions=scope.conditions(),
+        )
     return taken

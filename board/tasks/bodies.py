@@ -63,11 +63,11 @@ class TaskIn(BaseModel):
     callback_url: Annotated[str, Field(max_length=4000), AfterValidator(_http)] | None = None
     run_after: Moment | None = None
     due_at: Moment | None = None
+    deadline_at: Moment | None = None
     max_retries: int | None = Field(default=None, ge=0, le=100)
     tags: list[Tag] = Field(default=[], max_length=50)
     note: Annotated[str, Field(max_length=10_000)] | None = None
     on_duplicate: Literal["return", "requeue", "reject"] = "return"
     idempotency_key: str | None = Field(default=None, alias="Idempotency-Key")
-    deadline_at: Any = None
     needs: Any = None
     fields: Any = None

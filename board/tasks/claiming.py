@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, RowMapping, func, insert, select, update
+from sqlalchemy import ColumnElement, Connection, RowMapping, func, insert, select, update
 
 from board.db.clock import now
 from board.tasks.followers import Followed, Moved
 from board.tasks.history import KINDS, By, event_row
 from board.tasks.models import READY, SUSPECT, attempts, task_events, tasks
-from board.tasks.states import Move, Phase, Status
+from board.tasks.states import Move, Status
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,23 +34,21 @@ class Claiming(Followed):
         worker: str,
         lease: float,
         suspects: bool = False,
-        only_types: Sequence[str] | None = None,
+        conditions: Sequence[ColumnElement[bool]],
     ) -> list[RowMapping]:
-        """Take ready work of one lane, oldest first, and return the whole task rows.
+        """Take ready work of one lane, by rank, then oldest first, and return the whole task rows.
 
         The ids are found through the partial index ix_tasks_ready and locked; rows that another worker is just taking
         are skipped (on SQLite writers stand in line anyway). lease: seconds. suspects: only tasks that must run alone.
+        conditions: what else must hold, the pool among it (board.queue.ledger_queue.Scope).
         """
         found = (
             select(tasks.c.id, tasks.c.status)
-            .where(READY, tasks.c.lane == lane, tasks.c.ready_at <= now(), tasks.c.unmet_needs == 0)
+            .where(READY, tasks.c.lane == lane, *conditions)
             .where(SUSPECT if suspects else tasks.c.suspect.is_(False))
-            .where((tasks.c.phase == Phase.WORK) | tasks.c.has_action)
-            .order_by(tasks.c.ready_at, tasks.c.id)
+            .order_by(tasks.c.rank, tasks.c.ready_at, tasks.c.id)
             .limit(limit)
         )
-        if only_types is not None:
-            found = found.where(tasks.c.type.in_(only_types))
         if tx.dialect.name == "postgresql":
             found = found.with_for_update(skip_locked=True)
         was = {row.id: row.status for row in tx.execute(found)}

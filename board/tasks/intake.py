@@ -24,7 +24,7 @@ from board.tasks.ids import BadTaskId, canonical
 from board.tasks.ledger import Ledger, find, retired
 from board.tasks.models import task_data
 from board.tasks.requeue import requeue
-from board.tasks.states import IllegalMove
+from board.tasks.states import RANK_FIRST, RANK_USUAL, IllegalMove
 
 __all__ = [
     "Duplicate",
@@ -91,17 +91,24 @@ class Intake:
         return self.store(tx, [(body, prepared)], by)[0]
 
     def prepare(
-        self, connection: Connection, body: TaskIn, by: By, idempotency_key: str | None = None
+        self,
+        connection: Connection,
+        body: TaskIn,
+        by: By,
+        idempotency_key: str | None = None,
+        *,
+        waited: bool = False,
     ) -> dict[str, Any]:
         """The body checked against its type and turned into a row. Nothing is written. Raises Problem.
 
+        waited: the caller stays on the line for the result, so the task comes first in its lane.
         May look up the name of a host, which takes its time: on SQLite better done before the one writer's turn.
         """
         try:
             loaded = self._catalogue.current(connection, body.type)
         except UnknownType as error:
             raise Problem("type", str(error), "unknown_type") from error
-        for name in ("deadline_at", "needs", "fields"):
+        for name in ("needs", "fields"):
             if getattr(body, name) not in (None, [], {}):
                 raise Problem(name, f"{name} is not yet supported; leave it out.", "not_supported")
         if body.callback_url is not None:
@@ -109,7 +116,7 @@ class Intake:
         if problem := payload_problem(loaded.spec, body.payload):
             raise Problem(*problem)
         task_id = self._task_id(connection, loaded, body, idempotency_key or body.idempotency_key)
-        return _row(loaded, body, task_id, by)
+        return _row(loaded, body, task_id, by, waited)
 
     def store(
         self,
@@ -211,7 +218,7 @@ def _context(connection: Connection, spec: TypeSpec, body: TaskIn) -> dict[str, 
     }
 
 
-def _row(loaded: LoadedType, body: TaskIn, task_id: str, by: By) -> dict[str, Any]:
+def _row(loaded: LoadedType, body: TaskIn, task_id: str, by: By, waited: bool) -> dict[str, Any]:
     spec = loaded.spec
     return {
         "task_id": task_id,
@@ -223,8 +230,11 @@ def _row(loaded: LoadedType, body: TaskIn, task_id: str, by: By) -> dict[str, An
         "tags": body.tags,
         "callback_url": body.callback_url,
         "requester": by.identity,
+        "home_pool": spec.pool,
+        "rank": RANK_FIRST if waited else RANK_USUAL,
         "run_after": body.run_after,
         "due_at": body.due_at,
+        "deadline_at": body.deadline_at,
         "max_retries": spec.retry.max if body.max_retries is None else body.max_retries,
         "data": {
             "payload": body.payload,

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, RowMapping, insert, select, update
+from sqlalchemy import ColumnElement, Connection, RowMapping, insert, or_, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 
 from board.db.clock import now, read_now
@@ -19,7 +20,7 @@ from board.tasks.claiming import Claiming, Lease
 from board.tasks.followers import Follower, Moved
 from board.tasks.history import KINDS, By, event_row, record
 from board.tasks.models import retired_ids, task_data, task_events, tasks
-from board.tasks.states import RULES, TERMINAL, IllegalMove, Move, Phase, Status, after
+from board.tasks.states import RANK_FIRST, RANK_USUAL, RULES, TERMINAL, IllegalMove, Move, Phase, Pool, Status, after
 
 __all__ = ["Follower", "Lease", "Ledger", "Moved", "Stale", "find", "retired"]
 
@@ -53,12 +54,15 @@ class Ledger(Claiming):
         moment = read_now(tx)
         rows = [
             {
+                **_LEFT_OUT,
                 **{key: value for key, value in item.items() if key != "data"},
                 "status": RULES[Move.CREATE].to,
                 "phase": Phase.WORK,
                 "lane": item["priority"],
+                "pool": item.get("home_pool", Pool.BOARD),
                 "lane_since": moment,
                 "ready_at": max(moment, item.get("run_after") or moment),
+                "hurry_at": _hurry_at(moment, item.get("deadline_at")),
                 "created_at": moment,
                 "updated_at": moment,
                 "event_seq": 1,
@@ -198,8 +202,16 @@ class Ledger(Claiming):
             "lease_until": None,
             "finished_at": now() if rule.to in TERMINAL else None,
         }
+        if rule.to in TERMINAL:
+            late = tasks.c.deadline_at.is_not(None) & (tasks.c.deadline_at < now())
+            values |= {"hurry_at": None, "deadline_missed": or_(tasks.c.deadline_missed, late)}
         if rule.to_phase is not None:
-            values["phase"] = rule.to_phase
+            acting = rule.to_phase is Phase.ACT
+            values |= {
+                "phase": rule.to_phase,
+                "pool": Pool.BOARD if acting else tasks.c.home_pool,
+                "rank": RANK_FIRST if acting else RANK_USUAL,
+            }
         row = (
             tx.execute(
                 update(tasks)
@@ -231,6 +243,9 @@ def retired(connection: Connection, task_id: str) -> RowMapping | None:
     return connection.execute(select(retired_ids).where(retired_ids.c.task_id == task_id)).mappings().first()
 
 
+# What a caller of `create` may leave out.
+_LEFT_OUT: dict[str, Any] = {"home_pool": Pool.BOARD, "rank": RANK_USUAL, "deadline_at": None}
+
 # What every new row starts with. Written out because Core inserts do not see the model's defaults.
 _FRESH: dict[str, Any] = {
     "has_action": False,
@@ -240,6 +255,12 @@ _FRESH: dict[str, Any] = {
     "retry_count": 0,
     "crash_count": 0,
     "suspect": False,
+    "deadline_missed": False,
     "round": 1,
     "version": 1,
 }
+
+
+def _hurry_at(begin: datetime, deadline: datetime | None) -> datetime | None:
+    """From when on a tenth of the time to the deadline is left."""
+    return None if deadline is None else deadline - (deadline - begin) / 10

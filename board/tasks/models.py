@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import BigInteger, Column, ForeignKey, Index, Integer, UniqueConstraint, text
+from sqlalchemy import BigInteger, Column, ForeignKey, Index, Integer, SmallInteger, UniqueConstraint, text
 from sqlmodel import Field, SQLModel
 
 from board.db.schema import BigId, id_field, json_field, table_of, text_field, time_field
@@ -15,6 +15,10 @@ from board.db.schema import BigId, id_field, json_field, table_of, text_field, t
 READY = text("status IN ('pending', 'retrying')")
 RUNNING = text("status = 'running'")
 SUSPECT = text("suspect")
+HURRIES = text("hurry_at IS NOT NULL")
+DEADLINE_OPEN = text(
+    "deadline_at IS NOT NULL AND NOT deadline_missed AND status IN ('pending', 'running', 'needs_review', 'retrying')"
+)
 IN_GRACE = text("status = 'pending' AND phase = 'act'")
 
 
@@ -32,13 +36,15 @@ class Task(SQLModel, table=True):
     __tablename__ = "tasks"
     __table_args__ = (
         # Ready work, in the order it is claimed. Partial: a million finished tasks cost it nothing.
-        Index("ix_tasks_ready", "lane", "ready_at", "id", sqlite_where=READY, postgresql_where=READY),
+        Index("ix_tasks_ready", "pool", "lane", "rank", "ready_at", "id", sqlite_where=READY, postgresql_where=READY),
         # Leases that may have run out.
         Index("ix_tasks_leases", "lease_until", sqlite_where=RUNNING, postgresql_where=RUNNING),
         # Suspects are few and looked for at every claim.
         Index("ix_tasks_suspects", "ready_at", sqlite_where=SUSPECT, postgresql_where=SUSPECT),
         # Approved tasks in their grace time.
         Index("ix_tasks_grace", "ready_at", sqlite_where=IN_GRACE, postgresql_where=IN_GRACE),
+        Index("ix_tasks_hurry", "hurry_at", sqlite_where=HURRIES, postgresql_where=HURRIES),
+        Index("ix_tasks_deadline", "deadline_at", sqlite_where=DEADLINE_OPEN, postgresql_where=DEADLINE_OPEN),
         Index("ix_tasks_type_status", "type", "status", "id"),
         Index("ix_tasks_status_created", "status", "created_at", "id"),
         Index("ix_tasks_created", "created_at", "id"),
@@ -54,7 +60,10 @@ class Task(SQLModel, table=True):
     phase: str = Field(default="work", max_length=8)
     has_action: bool = False  # an `act` is left to do; a pending(act) without it only waits for its grace time
     priority: int = 2
+    pool: str = Field(max_length=12)  # who may claim it now: a POOL of board.tasks.states
+    home_pool: str = Field(max_length=12)  # who may claim its work; its action is always the board's own
     lane: int = 2
+    rank: int = Field(default=1, sa_column=Column(SmallInteger(), nullable=False))  # in a lane: 0 before 1
     lane_since: datetime = time_field(nullable=False)
     ready_at: datetime = time_field(nullable=False)
     unmet_needs: int = 0
@@ -80,6 +89,9 @@ class Task(SQLModel, table=True):
     assignee: str | None = Field(default=None, max_length=200)
     run_after: datetime | None = time_field()
     due_at: datetime | None = time_field()
+    deadline_at: datetime | None = time_field()
+    hurry_at: datetime | None = time_field()  # a tenth of the time to the deadline is left from here on; none: past
+    deadline_missed: bool = False
     created_at: datetime = time_field(nullable=False)
     started_at: datetime | None = time_field()
     finished_at: datetime | None = time_field()

@@ -42,6 +42,7 @@ def requeue(
         "suspect": False,
         "cancel_requested": False,
         "type_version": loaded.version,
+        "home_pool": loaded.spec.pool,
         "lane": row["priority"],
         "lane_since": now(),
         "has_action": row["phase"] == Phase.ACT and not from_work and loaded.spec.action is not None,

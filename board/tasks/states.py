@@ -25,6 +25,17 @@ class Phase(StrEnum):
     ACT = "act"
 
 
+class Pool(StrEnum):
+    """Whose slots a task waits for."""
+
+    BOARD = "board"  # the board's own workers
+    OUTSIDE = "outside"  # programs that claim over HTTP
+
+
+# The order inside a lane, before age: actions of approved tasks and tasks whose caller waits on the line come first.
+RANK_FIRST, RANK_USUAL = 0, 1
+
+
 class Actor(StrEnum):
     """Who may make a move. `timer` and `sweep` are the board itself: due times, and the rescue of lost leases."""
 

@@ -23,20 +23,26 @@ from apscheduler.schedulers.background import BackgroundScheduler
 from sqlalchemy import RowMapping, select
 
 from board.catalogue.store import Catalogue
+from board.db.clock import read_now
 from board.db.engine import Database
 from board.effects.deliver import Outbox
 from board.effects.http import Doors
 from board.effects.sender import Sender
 from board.logs import first_line
-from board.queue import ledger_queue
+from board.queue import ledger_queue, live
+from board.queue.lanes import Shares
+from board.queue.ledger_queue import Scope
+from board.queue.live import QueueRules
 from board.tasks.ledger import Lease, Ledger
 from board.tasks.models import tasks
-from board.upkeep import sweep
+from board.upkeep import ageing, sweep
 from board.worker.run import Runner
+from board.worker.slots import Slots
 
 log = logging.getLogger(__name__)
 
 POLL_SECONDS = 1.0  # without any wake-up work still starts within this time
+AGEING_SECONDS = 30.0  # how often waiting tasks are looked at for ageing; a tenth of the time they must have waited
 FINISH_SECONDS = 1.0  # at a stop, short work may end by itself for so long; the rest is handed back
 # A suspect waits so long for this worker to be empty. Then it begins beside what still runs: being its neighbour once
 # costs an innocent task one of its own crashes at most, and nothing else may wait for ever behind long work.
@@ -56,6 +62,10 @@ class Consumer:
         outbox: Outbox,
         *,
         concurrency: int,
+        reserved_p0: int,
+        weights: Sequence[int],
+        ageing_after: float,
+        zone: str,
         lease: float,
         allow_private: Sequence[str],
         only_types: Sequence[str] | None = None,
@@ -65,6 +75,10 @@ class Consumer:
         self._db, self._ledger, self._catalogue = db, ledger, catalogue
         self._runner = runner
         self._concurrency, self._lease = concurrency, lease
+        self._ageing_after, self._zone, self._weights = ageing_after, zone, weights
+        self._slots = Slots(concurrency, reserved_p0)
+        self._shares = Shares(weights)
+        self._rules = QueueRules()
         self._only_types, self._only_lanes = only_types, only_lanes
         self._doors = Doors(allow_private)
         self._sender = Sender(outbox, self._doors)
@@ -86,6 +100,7 @@ class Consumer:
         every = self._scheduler.add_job
         every(self._tick, "interval", seconds=POLL_SECONDS, id="poll")
         every(self._heartbeat, "interval", seconds=self._lease / 4, id="heartbeat")
+        every(self._age, "interval", seconds=AGEING_SECONDS, id="ageing")
         every(self._sweep, "interval", seconds=min(10.0, self._lease), id="sweep")
         self._scheduler.start()
         self.wake()
@@ -125,9 +140,20 @@ class Consumer:
 
     def _tick(self) -> None:
         self._stop_cancelled()
+        self._guarded("read the queue's settings", self._read_rules)
         self._guarded("finish grace times", lambda: sweep.finish_grace(self._db, self._ledger))
         self.wake()
         self.wake_outbox()
+
+    def _read_rules(self) -> None:
+        with self._db.read() as connection:
+            self._rules = live.read(connection)
+            moment = read_now(connection)
+        self._shares.set_weights(self._rules.weights_at(moment, self._zone, self._weights))
+
+    def _age(self) -> None:
+        self._guarded("age waiting tasks", lambda: ageing.age(self._db, self._ageing_after))
+        self._guarded("look at deadlines", lambda: (ageing.hurry(self._db), ageing.mark_missed(self._db)))
 
     def _heartbeat(self) -> None:
         self._renew(self._lease)
@@ -189,31 +215,36 @@ class Consumer:
                 log.error("could not claim work: %s", first_line(error))
 
     def _take(self) -> Sequence[RowMapping]:
-        free = self._concurrency - len(self._held)
-        if self._stopping or self._alone is not None or free <= 0:
+        if self._stopping or self._alone is not None or self._rules.paused:
             return []
-        narrow: Any = {"only_types": self._only_types, "only_lanes": self._only_lanes}
+        free, rest = self._slots.free()
+        if free <= 0:
+            return []
+        scope = Scope(only_types=self._only_types, without_types=self._rules.paused_types, only_lanes=self._only_lanes)
         with self._db.read() as connection:
-            suspects = ledger_queue.waiting(connection, suspects=True, **narrow)
-            out_of_patience = partial(ledger_queue.waiting, connection, suspects=True, since=SUSPECT_PATIENCE, **narrow)
-            if suspects and self._held and not out_of_patience():
+            suspects = ledger_queue.suspects_wait(connection, scope)
+            if suspects and self._held and not ledger_queue.suspects_wait(connection, scope, SUSPECT_PATIENCE):
                 return []  # take nothing until this worker is empty: the suspect runs alone
-            if not suspects and not ledger_queue.waiting(connection, suspects=False, **narrow):
-                return []
+            ready = {} if suspects else ledger_queue.ready(connection, scope, free)
+        shares = dict.fromkeys(scope.lanes, 1) if suspects else self._shares.share(free, rest, ready)
+        if not shares:
+            return []
         with self._db.write() as tx:
             taken = ledger_queue.take(
                 tx,
                 self._ledger,
-                slots=1 if suspects else free,
+                scope,
+                shares,
+                most=1 if suspects else free,
                 worker=self.name,
                 lease=self._lease,
                 suspects=suspects,
-                **narrow,
             )
         for row in taken:  # from now on the heartbeat keeps them, even if the loop is blocked before they begin
             lease = Lease(row["id"], row["lease_token"])
             self._held[lease] = None
             self._alone = lease if suspects else None
+            self._slots.hold(lease, urgent=row["lane"] == 0)
         return taken
 
     # -- on the handlers' loop ----------------------------------------------------------------------------------------
@@ -234,6 +265,7 @@ class Consumer:
 
     def _ended(self, lease: Lease, task: asyncio.Task[None]) -> None:
         self._held.pop(lease, None)
+        self._slots.release(lease)
         if lease == self._alone:
             self._alone = None
         if not task.cancelled() and (error := task.exception()) is not None and not self._stopping:

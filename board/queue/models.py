@@ -1,0 +1,41 @@
+"""Settings of the queue that change while it runs, and who changed what."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Index
+from sqlmodel import Field, SQLModel
+
+from board.db.schema import id_field, json_field, table_of, text_field, time_field
+
+
+class LiveSetting(SQLModel, table=True):
+    """One setting that every process reads again every few seconds: weights, windows, pauses."""
+
+    __tablename__ = "live_settings"
+
+    key: str = Field(primary_key=True, max_length=80)
+    value: Any = json_field(nullable=False)
+    changed_at: datetime = time_field(nullable=False)
+    changed_by: str = Field(max_length=200)
+
+
+class Change(SQLModel, table=True):
+    """The history of what people change besides tasks."""
+
+    __tablename__ = "changes"
+    __table_args__ = (Index("ix_changes_what", "what", "id"),)
+
+    id: int = id_field()
+    at: datetime = time_field(nullable=False)
+    actor: str = Field(max_length=200)
+    what: str = Field(max_length=120)
+    before: Any = json_field()
+    after: Any = json_field()
+    note: str | None = text_field()
+
+
+live_settings = table_of(LiveSetting)
+changes = table_of(Change)

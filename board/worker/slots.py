@@ -1,0 +1,27 @@
+"""The slots of one worker: so many tasks at a time, with some kept for P0 so that a rush order never waits for them."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+
+
+class Slots:
+    """Who holds a slot. size: all of them; reserved: how many are for P0 alone, at most size - 1."""
+
+    def __init__(self, size: int, reserved: int) -> None:
+        self.size = size
+        self.reserved = max(0, min(reserved, size - 1))
+        self._urgent: dict[Hashable, bool] = {}
+
+    def hold(self, holder: Hashable, *, urgent: bool) -> None:
+        self._urgent[holder] = urgent
+
+    def release(self, holder: Hashable) -> None:
+        self._urgent.pop(holder, None)
+
+    def free(self) -> tuple[int, int]:
+        """(free for P0, how many of these the other lanes may take). P0 fills the reserved slots first."""
+        urgent = sum(self._urgent.values())
+        usual = len(self._urgent) - urgent
+        open_to_all = self.size - self.reserved - usual - max(0, urgent - self.reserved)
+        return self.size - len(self._urgent), max(0, open_to_all)
