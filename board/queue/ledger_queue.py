@@ -9,9 +9,10 @@ from sqlalchemy import ColumnElement, Connection, RowMapping, func, select
 
 from board.db.clock import now
 from board.queue.lanes import LANES
+from board.tasks.claiming import claimable
 from board.tasks.ledger import Ledger
-from board.tasks.models import READY, SUSPECT, tasks
-from board.tasks.states import Phase, Pool
+from board.tasks.models import SUSPECT, tasks
+from board.tasks.states import Pool
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,24 +28,32 @@ class Scope:
     def lanes(self) -> Sequence[int]:
         return LANES if self.only_lanes is None else self.only_lanes
 
-    def conditions(self) -> list[ColumnElement[bool]]:
-        found: list[ColumnElement[bool]] = [
-            tasks.c.pool == self.pool,
-            tasks.c.ready_at <= now(),
-            tasks.c.unmet_needs == 0,
-            (tasks.c.phase == Phase.WORK) | tasks.c.has_action,  # the rest only waits for its grace time
-        ]
+    def narrow(self) -> list[ColumnElement[bool]]:
+        found: list[ColumnElement[bool]] = []
         if self.only_types is not None:
             found.append(tasks.c.type.in_(self.only_types))
         if self.without_types:
             found.append(tasks.c.type.not_in(self.without_types))
         return found
 
+    def ready(self) -> list[ColumnElement[bool]]:
+        return [*claimable(self.pool), *self.narrow()]
+
 
 def suspects_wait(connection: Connection, scope: Scope, since: float = 0.0) -> bool:
     """Whether a task that must run alone is ready, for `since` seconds or longer."""
-    query = select(tasks.c.id).where(READY, SUSPECT, tasks.c.lane.in_(scope.lanes), *scope.conditions())
+    query = select(tasks.c.id).where(SUSPECT, tasks.c.lane.in_(scope.lanes), *scope.ready())
     query = query.where(tasks.c.ready_at <= now(-since))
+    return connection.execute(query.limit(1)).scalar() is not None
+
+
+def ready(self) -> list[ColumnElement[bool]]:
+        return [*claimable(self.pool), *self.narrow()]
+
+
+def suspects_wait(connection: Connection, scope: Scope) -> bool:
+    """Whether a task that must run alone is ready."""
+    query = select(tasks.c.id).where(SUSPECT, tasks.c.lane.in_(scope.lanes), *scope.ready())
     return connection.execute(query.limit(1)).scalar() is not None
 
 
@@ -52,7 +61,7 @@ def ready(connection: Connection, scope: Scope, limit: int) -> dict[int, int]:
     """How many tasks are ready in each lane, counted up to `limit`: all that a sharing-out needs to know."""
     counted: dict[int, int] = {}
     for lane in scope.lanes:
-        some = select(tasks.c.id).where(READY, tasks.c.lane == lane, *scope.conditions()).limit(limit).subquery()
+        some = select(tasks.c.id).where(tasks.c.lane == lane, *scope.ready()).limit(limit).subquery()
         if number := connection.execute(select(func.count()).select_from(some)).scalar_one():
             counted[lane] = number
     return counted
@@ -84,6 +93,7 @@ def take(
             worker=worker,
             lease=lease,
             suspects=suspects,
-            conditions=scope.conditions(),
+            pool=scope.pool,
+            narrow=scope.narrow(),
         )
     return taken

@@ -11,7 +11,7 @@ from board.db.clock import now
 from board.tasks.followers import Followed, Moved
 from board.tasks.history import KINDS, By, event_row
 from board.tasks.models import READY, SUSPECT, attempts, task_events, tasks
-from board.tasks.states import Move, Status
+from board.tasks.states import Move, Phase, Pool, Status
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +20,12 @@ class Lease:
 
     task: int
     token: int
+
+
+def claimable(pool: Pool) -> list[ColumnElement[bool]]:
+    """What makes a task ready to be claimed in a pool. READY is the condition of the partial index."""
+    in_turn = (tasks.c.phase == Phase.WORK) | tasks.c.has_action  # the rest only waits for its grace time
+    return [READY, tasks.c.pool == pool, tasks.c.ready_at <= now(), tasks.c.unmet_needs == 0, in_turn]  # type: ignore[list-item]
 
 
 class Claiming(Followed):
@@ -34,17 +40,18 @@ class Claiming(Followed):
         worker: str,
         lease: float,
         suspects: bool = False,
-        conditions: Sequence[ColumnElement[bool]],
+        pool: Pool = Pool.BOARD,
+        narrow: Sequence[ColumnElement[bool]] = (),
     ) -> list[RowMapping]:
         """Take ready work of one lane, by rank, then oldest first, and return the whole task rows.
 
         The ids are found through the partial index ix_tasks_ready and locked; rows that another worker is just taking
         are skipped (on SQLite writers stand in line anyway). lease: seconds. suspects: only tasks that must run alone.
-        conditions: what else must hold, the pool among it (board.queue.ledger_queue.Scope).
+        narrow: what else must hold.
         """
         found = (
             select(tasks.c.id, tasks.c.status)
-            .where(READY, tasks.c.lane == lane, *conditions)
+            .where(*claimable(pool), tasks.c.lane == lane, *narrow)
             .where(SUSPECT if suspects else tasks.c.suspect.is_(False))
             .order_by(tasks.c.rank, tasks.c.ready_at, tasks.c.id)
             .limit(limit)

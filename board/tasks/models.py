@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import BigInteger, Column, ForeignKey, Index, Integer, SmallInteger, UniqueConstraint, text
+from sqlalchemy import BigInteger, Column, ForeignKey, Index, Integer, SmallInteger, UniqueConstraint, false, text
 from sqlmodel import Field, SQLModel
 
 from board.db.schema import BigId, id_field, json_field, table_of, text_field, time_field
@@ -20,6 +20,10 @@ DEADLINE_OPEN = text(
     "deadline_at IS NOT NULL AND NOT deadline_missed AND status IN ('pending', 'running', 'needs_review', 'retrying')"
 )
 IN_GRACE = text("status = 'pending' AND phase = 'act'")
+
+
+# Columns that came later need a value for the rows that were there; the database keeps it.
+_ADDED_BOARD = {"server_default": "board"}
 
 
 def _task_key(*, primary: bool = False) -> Any:
@@ -60,10 +64,16 @@ class Task(SQLModel, table=True):
     phase: str = Field(default="work", max_length=8)
     has_action: bool = False  # an `act` is left to do; a pending(act) without it only waits for its grace time
     priority: int = 2
-    pool: str = Field(max_length=12)  # who may claim it now: a POOL of board.tasks.states
-    home_pool: str = Field(max_length=12)  # who may claim its work; its action is always the board's own
+    pool: str = Field(
+        max_length=12, sa_column_kwargs=_ADDED_BOARD
+    )  # who may claim it now: a POOL of board.tasks.states
+    home_pool: str = Field(
+        max_length=12, sa_column_kwargs=_ADDED_BOARD
+    )  # who may claim its work; its action is always the board's own
     lane: int = 2
-    rank: int = Field(default=1, sa_column=Column(SmallInteger(), nullable=False))  # in a lane: 0 before 1
+    rank: int = Field(
+        default=1, sa_column=Column(SmallInteger(), nullable=False, server_default="1")
+    )  # in a lane: 0 before 1
     lane_since: datetime = time_field(nullable=False)
     ready_at: datetime = time_field(nullable=False)
     unmet_needs: int = 0
@@ -91,7 +101,7 @@ class Task(SQLModel, table=True):
     due_at: datetime | None = time_field()
     deadline_at: datetime | None = time_field()
     hurry_at: datetime | None = time_field()  # a tenth of the time to the deadline is left from here on; none: past
-    deadline_missed: bool = False
+    deadline_missed: bool = Field(default=False, sa_column_kwargs={"server_default": false()})
     created_at: datetime = time_field(nullable=False)
     started_at: datetime | None = time_field()
     finished_at: datetime | None = time_field()
