@@ -20,6 +20,7 @@ from board.effects.callbacks import Callbacks
 from board.effects.deliver import Outbox
 from board.effects.guard import Guard
 from board.ports import Handler
+from board.queue import live
 from board.review.decide import Decisions
 from board.review.read import open_summaries
 from board.review.visits import Visits
@@ -54,7 +55,8 @@ class Board:
     def task_documents(self, connection: Connection, rows: list[RowMapping]) -> list[dict[str, Any]]:
         """Task objects of the contract, each with its open review."""
         reviews = open_summaries(connection, [row["id"] for row in rows])
-        return documents(connection, rows, public_url=self.settings.public_url, reviews=reviews)
+        rules = live.read(connection)
+        return documents(connection, rows, public_url=self.settings.public_url, reviews=reviews, paused=rules.is_paused)
 
     def task_document(self, connection: Connection, row: RowMapping) -> dict[str, Any]:
         return self.task_documents(connection, [row])[0]

@@ -60,6 +60,9 @@ class QueueRules(BaseModel):
     paused: bool = False
     paused_types: list[str] = []
 
+    def is_paused(self, type_name: str) -> bool:
+        return self.paused or type_name in self.paused_types
+
     def weights_at(self, moment: datetime, zone: str, usual: Sequence[int]) -> Sequence[int]:
         """The weights of P0 to P3 at a moment: of the first window that holds, else the set ones, else the usual."""
         here = moment.astimezone(ZoneInfo(zone))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Any
 from urllib.parse import quote
@@ -11,7 +11,7 @@ from sqlalchemy import Connection, RowMapping, select
 
 from board.db.clock import read_now
 from board.tasks.models import task_data
-from board.tasks.states import Phase, Status
+from board.tasks.states import Phase, Pool, Status
 
 EMPTY_JUDGEMENT: dict[str, Any] = {
     "summary": None,
@@ -33,14 +33,22 @@ def documents(
     *,
     public_url: str,
     reviews: dict[int, dict[str, Any]] | None = None,
+    paused: Callable[[str], bool] = lambda _: False,
 ) -> list[dict[str, Any]]:
-    """Task objects for rows of `tasks`. reviews: the open review by internal id, already in its wire form."""
+    """Task objects for rows of `tasks`.
+
+    reviews: the open review by internal id, already in its wire form. paused: whether work of a type is paused.
+    """
     if not rows:
         return []
     query = select(task_data).where(task_data.c.task.in_([row["id"] for row in rows]))
     data = {row["task"]: row for row in connection.execute(query).mappings()}
     moment = read_now(connection)
-    return [_document(row, data[row["id"]], public_url, moment, (reviews or {}).get(row["id"])) for row in rows]
+    return [
+        _document(row, data[row["id"]], public_url, moment, (reviews or {}).get(row["id"]))
+        | {"waiting_for": _waiting_for(row, moment, paused(row["type"]))}
+        for row in rows
+    ]
 
 
 def _document(
@@ -91,7 +99,7 @@ def _document(
         "updated_at": time(row["updated_at"]),
         "version": row["version"],
         "type_version": row["type_version"],
-        "waiting_for": _waiting_for(row, moment),
+        "waiting_for": None,
         "links": {
             "self": f"{public_url}/api/v1/tasks/{path}",
             "ui": f"{public_url}/tasks/{path}",
@@ -121,7 +129,7 @@ def time(moment: datetime | None) -> str | None:
     return None if moment is None else moment.isoformat().replace("+00:00", "Z")
 
 
-def _waiting_for(row: RowMapping, moment: datetime) -> dict[str, str] | None:
+def _waiting_for(row: RowMapping, moment: datetime, paused: bool) -> dict[str, str] | None:
     status, later = Status(row["status"]), row["ready_at"] > moment
     if status is Status.NEEDS_REVIEW:
         return {"code": "person", "message": "A person decides."}
@@ -133,6 +141,10 @@ def _waiting_for(row: RowMapping, moment: datetime) -> dict[str, str] | None:
         return {"code": "grace", "message": f"The decision can be undone until {time(row['ready_at'])}."}
     if later:
         return {"code": "due", "message": f"It starts at {time(row['ready_at'])}."}
+    if paused:
+        return {"code": "paused", "message": "Work of this type, or of the whole queue, is paused by a person."}
+    if row["pool"] == Pool.OUTSIDE:
+        return {"code": "outside", "message": "It waits for an outside worker to claim it."}
     if row["suspect"]:
         return {
             "code": "alone",

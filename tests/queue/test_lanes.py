@@ -1,0 +1,87 @@
+"""Shares of the lanes: exact over a round, smooth inside it, and nobody waits for ever."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from board.queue.lanes import DEFAULT_WEIGHTS, LANES, Shares
+
+ENDLESS = 10**9
+FULL = dict.fromkeys(LANES, ENDLESS)
+ROUND = sum(DEFAULT_WEIGHTS)
+
+
+def order(shares: Shares, picks: int, ready: dict[int, int] | None = None) -> list[int]:
+    """The lanes in the order in which single slots were given out."""
+    return [next(iter(shares.share(1, 1, ready or FULL))) for _ in range(picks)]
+
+
+def test_over_one_round_each_lane_gets_exactly_its_weight() -> None:
+    assert Counter(order(Shares(), ROUND)) == dict(zip(LANES, DEFAULT_WEIGHTS, strict=True))
+
+
+@given(batches=st.lists(st.integers(1, 40), min_size=60, max_size=60))
+def test_shares_hold_within_5_percent_however_slots_come_free(batches: list[int]) -> None:
+    shares, got = Shares(), Counter[int]()
+    for slots in batches:
+        got.update(shares.share(slots, slots, FULL))
+    total = sum(batches)
+    for lane, weight in zip(LANES, DEFAULT_WEIGHTS, strict=True):
+        assert abs(got[lane] - total * weight / ROUND) <= max(1.0, 0.05 * total * weight / ROUND)
+
+
+@given(weights=st.lists(st.integers(1, 50), min_size=4, max_size=4))
+def test_no_lane_waits_longer_than_one_round(weights: list[int]) -> None:
+    """The bound of docs/queue.md: the head of a lane is picked within one round of picks."""
+    picked = order(Shares(weights), 4 * sum(weights))
+    for lane in LANES:
+        places = [-1] + [place for place, got in enumerate(picked) if got == lane]
+        assert max(b - a for a, b in zip(places, places[1:], strict=False)) <= sum(weights)
+
+
+def test_the_small_lanes_are_spread_over_the_round() -> None:
+    first = order(Shares(), ROUND)
+    assert 1 in first[:3]
+    assert [lane for lane in first if lane != 0] != sorted(lane for lane in first if lane != 0)
+
+
+def test_an_empty_lane_gives_its_share_away_and_saves_nothing_up() -> None:
+    shares = Shares()
+    assert Counter(order(shares, 80, {1: ENDLESS, 2: ENDLESS, 3: ENDLESS})) == {1: 50, 2: 20, 3: 10}
+    assert Counter(order(shares, ROUND)) == dict(zip(LANES, DEFAULT_WEIGHTS, strict=True))
+
+
+@given(
+    slots=st.integers(0, 60),
+    rest=st.integers(0, 60),
+    ready=st.dictionaries(st.sampled_from(LANES), st.integers(0, 50)),
+)
+def test_all_slots_are_used_and_never_more_than_wait(slots: int, rest: int, ready: dict[int, int]) -> None:
+    given_out = Shares().share(slots, rest, ready)
+    assert all(0 < number <= ready[lane] for lane, number in given_out.items())
+    usual = sum(number for lane, number in given_out.items() if lane != 0)
+    assert usual <= rest
+    possible = min(slots, ready.get(0, 0) + min(rest, sum(n for lane, n in ready.items() if lane != 0)))
+    assert sum(given_out.values()) == possible
+
+
+def test_the_reserved_slot_goes_to_p0_only() -> None:
+    assert Shares().share(1, 0, {1: 5, 2: 5}) == {}
+    assert Shares().share(3, 2, {0: 1, 1: 5}) == {0: 1, 1: 2}
+
+
+@pytest.mark.parametrize("weights", [(1, 2, 3), (0, 1, 1, 1), (1, 1, 1, -1)])
+def test_weights_must_be_four_positive_numbers(weights: tuple[int, ...]) -> None:
+    with pytest.raises(ValueError, match="four weights"):
+        Shares(weights)
+
+
+def test_new_weights_count_from_the_next_pick_on() -> None:
+    shares = Shares()
+    order(shares, 10)
+    shares.set_weights((1, 1, 1, 1))
+    assert Counter(order(shares, 400))[3] == pytest.approx(100, abs=2)
