@@ -51,7 +51,7 @@ async def create_task(
     def take() -> tuple[Taken, dict[str, Any]]:
         by = actor.by(CHANNEL)
         with board.db.read() as connection:
-            prepared = board.intake.prepare(connection, body, by, _utf8(idempotency_key))
+            prepared = board.intake.prepare(connection, body, by, _utf8(idempotency_key), waited=bool(wait))
         with board.db.write() as tx:
             taken = board.intake.store(tx, [(body, prepared)], by, actor.may_operate)[0]
         with board.db.read() as connection:
