@@ -47,16 +47,6 @@ def suspects_wait(connection: Connection, scope: Scope, since: float = 0.0) -> b
     return connection.execute(query.limit(1)).scalar() is not None
 
 
-def ready(self) -> list[ColumnElement[bool]]:
-        return [*claimable(self.pool), *self.narrow()]
-
-
-def suspects_wait(connection: Connection, scope: Scope) -> bool:
-    """Whether a task that must run alone is ready."""
-    query = select(tasks.c.id).where(SUSPECT, tasks.c.lane.in_(scope.lanes), *scope.ready())
-    return connection.execute(query.limit(1)).scalar() is not None
-
-
 def ready(connection: Connection, scope: Scope, limit: int) -> dict[int, int]:
     """How many tasks are ready in each lane, counted up to `limit`: all that a sharing-out needs to know."""
     counted: dict[int, int] = {}

@@ -16,7 +16,12 @@ def test_depth_per_lane_and_status(one_api: Api) -> None:
     lanes = {lane["lane"]: (lane["ready"], lane["later"]) for lane in queue["lanes"]}
     assert lanes == {"P0": (1, 0), "P1": (0, 0), "P2": (0, 0), "P3": (2, 1)}
     assert queue["status"] == {"pending": 4, "running": 0, "needs_review": 0, "retrying": 0}
-    assert (queue["weights"], queue["windows"], queue["paused"], queue["paused_types"]) == ([16, 5, 2, 1], [], False, [])
+    assert (queue["weights"], queue["windows"], queue["paused"], queue["paused_types"]) == (
+        [16, 5, 2, 1],
+        [],
+        False,
+        [],
+    )
 
 
 def test_weights_and_windows_are_changed_and_echoed(one_api: Api) -> None:
