@@ -30,7 +30,6 @@ SETTINGS = {
     "listen_addresses": "127.0.0.1",
     "max_connections": "200",  # several pools and processes at once
     "fsync": "off",  # test data may be lost with the machine
-    "synchronous_commit": "off",
     "full_page_writes": "off",
     "max_wal_size": "512MB",
     "dynamic_shared_memory_type": "mmap",  # in the data folder, so nothing stays in /dev/shm
