@@ -15,7 +15,9 @@ from board.access.errors import AccessError
 from board.access.rights import Forbidden
 from board.catalogue.apply import BadCatalogue
 from board.catalogue.store import UnknownType
+from board.db.engine import AWAY
 from board.db.pages import BadCursor
+from board.logs import first_line
 from board.review.decide import DecisionRefused
 from board.review.policy import NotEligible
 from board.tasks.intake import Duplicate, Problem
@@ -107,6 +109,10 @@ def translate(error: Exception) -> ApiError:
             )
         case DecisionRefused():
             return ApiError(_DECISION_STATUS.get(error.code, 409), error.code, str(error), error.details)
+        case _ if isinstance(error, AWAY):
+            log.error("the database does not answer: %s", first_line(error))
+            sentence, code = _SENTENCES[503]
+            return ApiError(503, code, sentence)
         case _:
             sentence, code = _SENTENCES[500]
             return ApiError(500, code, sentence)
@@ -128,6 +134,7 @@ EXPECTED: tuple[type[Exception], ...] = (
     Stale,
     DecisionRefused,
     NoSuchTask,
+    *AWAY,
 )
 
 

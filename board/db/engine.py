@@ -15,6 +15,8 @@ from typing import Any
 
 from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.engine import URL, make_url
+from sqlalchemy.exc import InterfaceError, OperationalError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from board.db import clock
 
@@ -24,6 +26,10 @@ SQLITE_BUSY_SECONDS = 30.0
 # Enough for FastAPI's 40 threads and the worker's own; more only queue inside PostgreSQL.
 POOL_SIZE = 20
 POOL_OVERFLOW = 30
+
+
+# The database cannot be asked just now: it is down, out of connections, or (SQLite) locked by a process that hangs.
+AWAY: tuple[type[Exception], ...] = (OperationalError, InterfaceError, PoolTimeout)
 
 
 class Database:

@@ -30,6 +30,7 @@ _TITLES: Mapping[int, tuple[str, str]] = {
     405: (N_("Not possible this way"), N_("Open this page from the board itself.")),
     409: (N_("It has changed meanwhile"), N_("Look at it again, then repeat what you wanted.")),
     413: (N_("Too much text"), N_("The form holds more than the board takes. Shorten it and send it again.")),
+    503: (N_("Not available just now"), N_("The board's database does not answer. Try again in a moment.")),
     500: (N_("Something went wrong here"), N_("The board's log has the details under the reference below.")),
 }
 _FORMS = {
@@ -67,7 +68,7 @@ def _handler(for_programs: Any) -> Any:
 
 def _error_page(request: Request, error: Exception) -> HTMLResponse:
     known = translate(error)
-    visit = _visit(request)
+    visit = _visit(request, ask=known.status_code != 503)  # who asks cannot be looked up while the database is away
     title, advice = _TITLES.get(known.status_code, _TITLES[400] if known.status_code < 500 else _TITLES[500])
     text = visit.gettext(advice)
     if isinstance(error, SPOKEN):  # a refusal of a room says more
