@@ -27,8 +27,9 @@ from board.review.visits import Visits
 from board.settings import Settings
 from board.tasks.intake import Intake
 from board.tasks.ledger import Ledger, Moved
-from board.tasks.states import Status
+from board.tasks.states import Pool, Status
 from board.tasks.view import documents
+from board.worker.claims import Claims
 from board.worker.consumer import Consumer
 from board.worker.registry import load_handlers
 from board.worker.run import Runner
@@ -47,6 +48,7 @@ class Board:
     visits: Visits
     intake: Intake
     decisions: Decisions
+    claims: Claims
     webhook_secret: str = field(repr=False)
     consumer: Consumer | None = None
     demo: bool = False
@@ -92,8 +94,10 @@ class Board:
     def _wake(self, tx: Connection, moved: Moved) -> None:
         """A follower: whatever a move has made ready is looked at as soon as it is committed."""
         consumer = self.consumer
-        if consumer is not None and moved.status is not Status.RUNNING:
-            waits = moved.status in (Status.PENDING, Status.RETRYING)
+        waits = moved.status in (Status.PENDING, Status.RETRYING)
+        if waits and moved.task["pool"] == Pool.OUTSIDE:
+            after_commit(tx, self.claims.arrivals.ring)
+        elif consumer is not None and moved.status is not Status.RUNNING:
             after_commit(tx, consumer.wake if waits else consumer.wake_outbox)
 
     def close(self) -> None:
@@ -133,6 +137,7 @@ def open_board(settings: Settings, *, handlers: Callable[[], Mapping[str, Handle
             partial(acts_outside, known),
         ),
         decisions=Decisions(ledger, catalogue),
+        claims=Claims(db, ledger, catalogue, weights=settings.lane_weights, zone=settings.timezone),
         webhook_secret=secret,
     )
     # In this order: the review of a visit stands before word of it goes out.

@@ -105,6 +105,7 @@ class _Server(uvicorn.Server):
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         # First who waits on the line and who works: a handler may be calling this very server.
         self._board.stopping.set()
+        self._board.claims.arrivals.ring()
         if self._board.consumer is not None:
             await asyncio.to_thread(self._board.consumer.stop)
         # What is still open after the grace is cut on purpose, which is no error to be logged.

@@ -25,6 +25,7 @@ from board.tasks.ledger import Stale
 from board.tasks.read import BadFilter
 from board.tasks.states import IllegalMove
 from board.tasks.visible import NoSuchTask
+from board.worker.claims import ClaimLost, NoSuchClaim
 
 log = logging.getLogger(__name__)
 
@@ -84,6 +85,10 @@ def translate(error: Exception) -> ApiError:
             return ApiError(403, "not_eligible", str(error))
         case NoSuchTask():
             return ApiError(404, "task_not_found", str(error))
+        case NoSuchClaim():
+            return ApiError(404, "claim_not_found", str(error))
+        case ClaimLost():
+            return ApiError(409, "claim_lost", str(error), [{"reason": error.reason}])
         case Problem():
             return field_error(error.field, str(error), error.code)
         case Duplicate():
@@ -135,6 +140,8 @@ EXPECTED: tuple[type[Exception], ...] = (
     DecisionRefused,
     NoSuchTask,
     *AWAY,
+    NoSuchClaim,
+    ClaimLost,
 )
 
 

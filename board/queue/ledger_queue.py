@@ -10,6 +10,7 @@ from sqlalchemy import ColumnElement, Connection, RowMapping, func, select
 from board.db.clock import now
 from board.queue.lanes import LANES
 from board.tasks.claiming import claimable
+from board.tasks.history import By
 from board.tasks.ledger import Ledger
 from board.tasks.models import SUSPECT, tasks
 from board.tasks.states import Pool
@@ -67,10 +68,11 @@ def take(
     worker: str,
     lease: float,
     suspects: bool = False,
+    by: By | None = None,
 ) -> list[RowMapping]:
     """Claim what each lane was given, urgent lanes first, together at most `most`, in one transaction.
 
-    lease: seconds. suspects: only tasks that must run alone.
+    lease: seconds. suspects: only tasks that must run alone. by: who claims, left out the worker of that name.
     """
     taken: list[RowMapping] = []
     for lane in sorted(shares):
@@ -85,5 +87,6 @@ def take(
             suspects=suspects,
             pool=scope.pool,
             narrow=scope.narrow(),
+            by=by,
         )
     return taken

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
+from typing import Any, Literal
 
 from board import templating
 from board.access.rights import Act, Actor
@@ -26,6 +26,9 @@ class Reason(StrEnum):
     UNKNOWN_OUTCOME = "unknown_outcome"
     DIRECT = "direct"
 
+
+# What an outside worker may wish for with its result: a review in any case, or none for the type's rules and sample.
+Wish = Literal["auto", "always", "never"]
 
 _USUAL = ("approve", "revise", "reject")
 VERDICTS: dict[Reason, tuple[str, ...]] = {
@@ -52,11 +55,11 @@ class NotEligible(Exception):
     """This actor may not decide here. The text says who may."""
 
 
-def asks(spec: TypeSpec, success: Success, judgement: dict[str, Any]) -> Ask | None:
+def asks(spec: TypeSpec, success: Success, judgement: dict[str, Any], wish: Wish = "auto") -> Ask | None:
     """Whether a person must look at this success before anything follows from it.
 
     What the handler asks for itself (partial, empty, invalid output) is always asked; `review.when: never` silences
-    the type's own rules only.
+    the type's own rules only. wish: `never` does the same for one result, but not where the type is always reviewed.
     """
     if success.ask is not None:
         return Ask(Reason(success.ask), success.ask_message or "The output needs a look.")
@@ -64,7 +67,9 @@ def asks(spec: TypeSpec, success: Success, judgement: dict[str, Any]) -> Ask | N
         return Ask(Reason.DIRECT, "This type goes straight to a person.")
     if spec.review_when == "always":
         return Ask(Reason.POLICY, "This type is always reviewed.")
-    if spec.review_when == "rules":
+    if wish == "always":
+        return Ask(Reason.POLICY, "The worker asked for a review.")
+    if spec.review_when == "rules" and wish != "never":
         for rule in spec.review.rules:
             if found := _broken(rule.confidence_below, rule.risks, rule.output, judgement, success.result):
                 return found

@@ -42,12 +42,13 @@ class Claiming(Followed):
         suspects: bool = False,
         pool: Pool = Pool.BOARD,
         narrow: Sequence[ColumnElement[bool]] = (),
+        by: By | None = None,
     ) -> list[RowMapping]:
         """Take ready work of one lane, by rank, then oldest first, and return the whole task rows.
 
         The ids are found through the partial index ix_tasks_ready and locked; rows that another worker is just taking
         are skipped (on SQLite writers stand in line anyway). lease: seconds. suspects: only tasks that must run alone.
-        narrow: what else must hold.
+        narrow: what else must hold. by: who claims, left out the worker of that name.
         """
         found = (
             select(tasks.c.id, tasks.c.status)
@@ -78,7 +79,7 @@ class Claiming(Followed):
         )
         order = list(was)
         taken = sorted(tx.execute(statement).mappings(), key=lambda row: order.index(row["id"]))
-        by = By("worker", worker, "worker")
+        by = by or By("worker", worker, "worker")
         tx.execute(
             insert(task_events),
             [event_row(row, KINDS[Move.CLAIM], by, moved=(was[row["id"]], Status.RUNNING)) for row in taken],

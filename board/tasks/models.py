@@ -172,6 +172,7 @@ class Attempt(SQLModel, table=True):
     tokens: int | None = Field(default=None, sa_column=Column(BigInteger()))
     cost: str | None = Field(default=None, max_length=40)
     reference: str | None = text_field()
+    progress: dict[str, Any] | None = json_field()  # the last that an outside worker said: percent, message, text, at
 
 
 class RetiredId(SQLModel, table=True):

@@ -101,6 +101,7 @@ def attempt_document(row: RowMapping) -> dict[str, Any]:
         "tokens": row["tokens"],
         "cost": row["cost"],
         "external_reference": row["reference"],
+        "progress": row["progress"],
     }
 
 

@@ -1,11 +1,11 @@
-"""The two handlers that need nothing outside: `echo` for trials, `none` for work that goes straight to a person."""
+"""Handlers without a call: `echo` for trials, `none` for work that goes straight to a person, `outside` for claims."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from board.ports import Job, NotStarted, Outcome, SentOperation, Success
+from board.ports import Cause, ErrorClass, Failure, Job, NotStarted, Outcome, SentOperation, Success
 
 
 class Echo:
@@ -32,3 +32,14 @@ class Direct(Echo):
 
     async def run(self, job: Job) -> Outcome:
         return Success(result=None)
+
+
+class Outside(Echo):
+    """The work is done by a program that claims the task over HTTP; the board's own workers never take it."""
+
+    name = "outside"
+    side_effects = True
+
+    async def run(self, job: Job) -> Outcome:
+        message = "This type is worked on by outside programs (POST /claims), not by the board's own workers."
+        return Failure(ErrorClass.PERMANENT, Cause.PRECONDITION, message)

@@ -13,6 +13,7 @@ from board.db.clock import now
 from board.db.engine import Database
 from board.effects import operations
 from board.ports import Cause, ErrorClass, Failure, Outcome, Success
+from board.review.policy import Wish
 from board.tasks.history import By
 from board.tasks.ledger import Lease, Ledger, Moved
 from board.tasks.models import attempts
@@ -38,7 +39,8 @@ class Ending:
         unknown outcome it may be sent again.
         """
         try:
-            self._conclude(row, lease, by, outcome, operation, may_resend)
+            with self._db.write() as tx:
+                self.conclude(tx, row, lease, by, outcome, operation=operation, may_resend=may_resend)
         except Exception as error:
             if isinstance(error, DBAPIError) and not isinstance(error, DataError):
                 raise  # the database is away, not the outcome wrong
@@ -46,27 +48,42 @@ class Ending:
             message = f"The handler's outcome cannot be stored: {type(error).__name__}. The log has the details."
             # What was announced may well have happened: then a person says how it went.
             unusable = Failure(ErrorClass.PERMANENT, Cause.BAD_OUTPUT, message, open_operation=operation is not None)
-            self._conclude(row, lease, by, unusable, operation, may_resend)
+            with self._db.write() as tx:
+                self.conclude(tx, row, lease, by, unusable, operation=operation, may_resend=may_resend)
 
-    def _conclude(
-        self, row: RowMapping, lease: Lease, by: By, outcome: Outcome, operation: int | None, may_resend: bool
-    ) -> None:
-        with self._db.write() as tx:
-            spec = self._catalogue.version(tx, row["type"], row["type_version"]).spec
-            decision = decide(spec, row, outcome, may_resend=may_resend)
-            if operation is None and decision.move is Move.ASK_UNKNOWN and (left := operations.left_open(tx, row)):
-                operation = left["id"]  # announced in the moment in which the attempt was cut
-            late = "The attempt ended after the cancellation was asked; its result was refused."
-            if self._write(tx, lease, by, decision, operation) is None and not self._stop_if_asked(tx, lease, by, late):
-                return
-            if operation is not None and decision.operation:
-                operations.close(
-                    tx,
-                    operation,
-                    decision.operation,
-                    external_reference=clean(outcome.reference) if isinstance(outcome, Success) else None,
-                    error=decision.changes["last_error"],
-                )
+    def conclude(
+        self,
+        tx: Connection,
+        row: RowMapping,
+        lease: Lease,
+        by: By,
+        outcome: Outcome,
+        *,
+        operation: int | None = None,
+        may_resend: bool = False,
+        review: Wish = "auto",
+    ) -> Moved | None:
+        """The same inside a transaction. None: the outcome does not count; the task was stopped, or the lease lost.
+
+        review: what an outside worker wishes for with its success.
+        """
+        spec = self._catalogue.version(tx, row["type"], row["type_version"]).spec
+        decision = decide(spec, row, outcome, may_resend=may_resend, review=review)
+        if operation is None and decision.move is Move.ASK_UNKNOWN and (left := operations.left_open(tx, row)):
+            operation = left["id"]  # announced in the moment in which the attempt was cut
+        late = "The attempt ended after the cancellation was asked; its result was refused."
+        moved = self._write(tx, lease, by, decision, operation)
+        if moved is None and not self._stop_if_asked(tx, lease, by, late):
+            return None
+        if operation is not None and decision.operation:
+            operations.close(
+                tx,
+                operation,
+                decision.operation,
+                external_reference=clean(outcome.reference) if isinstance(outcome, Success) else None,
+                error=decision.changes["last_error"],
+            )
+        return moved
 
     def _write(self, tx: Connection, lease: Lease, by: By, decision: Decision, operation: int | None) -> Moved | None:
         changes = decision.changes | ({"ready_at": now(decision.wait)} if decision.move in _BACK_IN_LINE else {})
@@ -91,13 +108,18 @@ class Ending:
         An operation that was sent stays open; who claims the task next asks about it first.
         """
         with self._db.write() as tx:
-            if self._stop_if_asked(tx, lease, by):
-                return
-            note = "The worker stopped."
-            if self._ledger.settle(tx, lease, Move.HAND_BACK, by, changes={"ready_at": now()}, note=note) is None:
-                log.warning("the lease of task row %d was lost; attempt %d was stopped", lease.task, lease.token)
-                return
+            self.hand_back(tx, lease, by, "The worker stopped.")
+
+    def hand_back(self, tx: Connection, lease: Lease, by: By, note: str) -> Moved | None:
+        """Back in line without a retry spent. None: the task was stopped as was asked, or the lease is lost."""
+        if self._stop_if_asked(tx, lease, by):
+            return None
+        moved = self._ledger.settle(tx, lease, Move.HAND_BACK, by, changes={"ready_at": now()}, note=note)
+        if moved is None:
+            log.warning("the lease of task row %d was lost; attempt %d was stopped", lease.task, lease.token)
+        else:
             _end_attempt(tx, lease, outcome="handed_back")
+        return moved
 
     def _stop_if_asked(self, tx: Connection, lease: Lease, by: By, note: str | None = None) -> bool:
         if not self._ledger.cancelling(tx, lease):

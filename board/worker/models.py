@@ -5,9 +5,10 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
+from sqlalchemy import BigInteger, Column, ForeignKey, UniqueConstraint
 from sqlmodel import Field, SQLModel
 
-from board.db.schema import json_field, table_of, time_field
+from board.db.schema import BigId, id_field, json_field, table_of, time_field
 
 
 class Worker(SQLModel, table=True):
@@ -27,4 +28,27 @@ class Worker(SQLModel, table=True):
     stopped_at: datetime | None = time_field()
 
 
+class Claim(SQLModel, table=True):
+    """One task in the hands of an outside worker: whose claim it is, and how it was ended."""
+
+    __tablename__ = "claims"
+    __table_args__ = (
+        UniqueConstraint("task", "number"),
+        {"sqlite_autoincrement": True},  # an id is never given twice: outside workers know their claims by it
+    )
+
+    id: int = id_field()
+    task: int = Field(
+        sa_column=Column(BigId, ForeignKey("tasks.id", ondelete="CASCADE"), nullable=False, autoincrement=False)
+    )
+    number: int = Field(sa_column=Column(BigInteger(), nullable=False))  # the lease token
+    owner: str = Field(max_length=200)  # `key:NAME`
+    worker: str = Field(max_length=200)  # what the program calls itself
+    lease: float  # seconds that a heartbeat adds
+    made_at: datetime = time_field(nullable=False)
+    settled_by: str | None = Field(default=None, max_length=12)  # completed, failed or released
+    content_hash: str | None = Field(default=None, max_length=64)  # of that call, so that a repeat is known
+
+
 workers = table_of(Worker)
+claims = table_of(Claim)

@@ -121,7 +121,7 @@ class Runner:
             raise NotRunnable(_precondition(f"No handler “{block.use}” is installed in this worker."))
         if block.connection and target is None:
             raise NotRunnable(_precondition(f"The connection “{block.connection}” does not exist any more."))
-        context = _context(row, data)
+        context = template_context(row, data)
         try:
             door = doors.to(target.url) if target else doors.common()
             inputs = data["payload"]
@@ -219,7 +219,7 @@ def _may_resend(spec: TypeSpec, handler: Handler, target: ConnectionView | None,
     return not (handler.side_effects if spec.handler.side_effects is None else spec.handler.side_effects)
 
 
-def _context(row: RowMapping, data: RowMapping) -> dict[str, Any]:
+def template_context(row: RowMapping, data: RowMapping) -> dict[str, Any]:
     """What a type's templates see. The review's fields are always there and empty in round 1."""
     return {
         "task_id": row["task_id"],

@@ -11,7 +11,7 @@ from board.catalogue.shape import first_problem
 from board.catalogue.spec import TypeSpec
 from board.ports import Cause, ErrorClass, Failure, Outcome, Success, UnknownOutcome
 from board.review import policy
-from board.review.policy import Reason
+from board.review.policy import Reason, Wish
 from board.tasks.states import Move, Phase
 from board.tasks.text import clean
 from board.worker import judgement, retry
@@ -33,18 +33,23 @@ class Decision:
     attempt: dict[str, Any] = field(default_factory=dict)  # columns of `attempts`
 
 
-def decide(spec: TypeSpec, task: RowMapping, outcome: Outcome, *, may_resend: bool) -> Decision:
-    """may_resend: after an unknown outcome the call may be sent again (no side effects, or an idempotent target)."""
+def decide(
+    spec: TypeSpec, task: RowMapping, outcome: Outcome, *, may_resend: bool, review: Wish = "auto"
+) -> Decision:
+    """may_resend: after an unknown outcome the call may be sent again (no side effects, or an idempotent target).
+
+    review: what an outside worker wishes for with its success.
+    """
     match outcome:
         case Success():
-            return _success(spec, task, outcome)
+            return _success(spec, task, outcome, review)
         case Failure():
             return _failure(spec, task, retry.classed(outcome, spec.retry), may_resend)
         case UnknownOutcome():
             return _unknown(spec, task, outcome, may_resend)
 
 
-def _success(spec: TypeSpec, task: RowMapping, success: Success) -> Decision:
+def _success(spec: TypeSpec, task: RowMapping, success: Success, review: Wish) -> Decision:
     attempt = {
         "outcome": "succeeded",
         "raw_text": clean(success.raw_text),
@@ -59,7 +64,7 @@ def _success(spec: TypeSpec, task: RowMapping, success: Success) -> Decision:
     opinion = judgement.normal(judged) if judged else judgement.read(success.result, spec.handler.judgement)
     data = {"result": success.result, "judgement": opinion}
     attempt |= {"output": success.result}
-    ask = policy.asks(spec, success, opinion or {})
+    ask = policy.asks(spec, success, opinion or {}, review)
     if ask is not None:
         attempt["outcome"] = "needs_review"
         return Decision(
