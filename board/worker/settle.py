@@ -33,9 +33,7 @@ class Decision:
     attempt: dict[str, Any] = field(default_factory=dict)  # columns of `attempts`
 
 
-def decide(
-    spec: TypeSpec, task: RowMapping, outcome: Outcome, *, may_resend: bool, review: Wish = "auto"
-) -> Decision:
+def decide(spec: TypeSpec, task: RowMapping, outcome: Outcome, *, may_resend: bool, review: Wish = "auto") -> Decision:
     """may_resend: after an unknown outcome the call may be sent again (no side effects, or an idempotent target).
 
     review: what an outside worker wishes for with its success.

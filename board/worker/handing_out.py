@@ -1,0 +1,145 @@
+"""Handing out tasks to outside workers, by the same turns as inside: lanes by their shares, suspects alone, pauses."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sqlalchemy import Connection, RowMapping, insert
+
+from board import templating
+from board.access.rights import Actor
+from board.catalogue.store import Catalogue, UnknownType
+from board.db.clock import now, read_now
+from board.db.engine import Database
+from board.ports import Cause, ErrorClass, Failure, Json, JsonObject
+from board.queue import ledger_queue, live
+from board.queue.lanes import Shares
+from board.queue.ledger_queue import Scope
+from board.tasks.history import By
+from board.tasks.intake import Problem
+from board.tasks.ledger import Lease, Ledger
+from board.tasks.states import Pool
+from board.tasks.view import data_of
+from board.worker.arrivals import Arrivals
+from board.worker.ending import Ending
+from board.worker.models import claims
+from board.worker.run import template_context
+
+# Key names have at most 120 characters, and `key:NAME/WORKER` must fit the 200 of a worker's name in the history.
+MAX_WORKER = 75
+# Others may take what was just seen; after so many looks an empty answer is honest enough, and the caller asks again.
+TRIES = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What a worker asks for. types, lanes: None means all; lease: seconds."""
+
+    worker: str
+    limit: int = 1
+    lease: float = 60.0
+    types: Sequence[str] | None = None
+    lanes: Sequence[int] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class HandedOut:
+    """A claim that has just been made. task: the row as claimed; inputs: as the type's `handler.inputs` say."""
+
+    claim_id: str
+    task: RowMapping
+    inputs: JsonObject
+    instruction: str | None  # what the reviewer asked for, from round 2 on
+    former_output: Json
+
+
+class HandingOut:
+    """weights: the usual shares of P0 to P3, zone: of the windows with others; see board.queue.live."""
+
+    def __init__(
+        self, db: Database, ledger: Ledger, catalogue: Catalogue, *, weights: Sequence[int], zone: str
+    ) -> None:
+        self.arrivals = Arrivals()
+        self._db, self._ledger, self._catalogue = db, ledger, catalogue
+        self._ending = Ending(db, ledger, catalogue)
+        self._weights, self._zone = weights, zone
+        self._shares = Shares(weights)
+        self._turn = threading.Lock()  # the shares are one memory for all who claim from this process
+
+    def take(self, actor: Actor, wanted: Wanted) -> list[HandedOut]:
+        """Claim ready work, urgent lanes first by their shares. Empty when there is none. Raises Problem."""
+        for _ in range(TRIES):
+            with self._db.read() as connection:
+                scope, shares, suspects = self._look(connection, wanted)
+            if not shares:
+                break
+            if handed_out := self._claim(actor, wanted, scope, shares, suspects):
+                return handed_out
+        return []
+
+    def _look(self, connection: Connection, wanted: Wanted) -> tuple[Scope, dict[int, int], bool]:
+        """The scope, how much each lane gives, and whether it is a task that must be handed out alone."""
+        for number, name in enumerate(wanted.types or ()):
+            try:
+                self._catalogue.current(connection, name)
+            except UnknownType as error:
+                raise Problem(f"types[{number}]", str(error), "unknown_type") from error
+        rules = live.read(connection)
+        scope = Scope(Pool.OUTSIDE, wanted.types, rules.paused_types, wanted.lanes)
+        if rules.paused:
+            return scope, {}, False
+        if ledger_queue.suspects_wait(connection, scope):
+            return scope, dict.fromkeys(scope.lanes, 1), True
+        ready = ledger_queue.ready(connection, scope, wanted.limit)
+        with self._turn:
+            self._shares.set_weights(rules.weights_at(read_now(connection), self._zone, self._weights))
+            return scope, self._shares.share(wanted.limit, wanted.limit, ready), False
+
+    def _claim(
+        self, actor: Actor, wanted: Wanted, scope: Scope, shares: dict[int, int], suspects: bool
+    ) -> list[HandedOut]:
+        by = By(actor.kind, f"{actor.name}/{wanted.worker}", "api")
+        with self._db.write() as tx:
+            rows = ledger_queue.take(
+                tx,
+                self._ledger,
+                scope,
+                shares,
+                most=1 if suspects else wanted.limit,
+                worker=by.identity,
+                lease=wanted.lease,
+                suspects=suspects,
+                by=by,
+            )
+            made = [_made(tx, actor, row, wanted) for row in rows]
+        found = [self._handed_out(claim, row, by) for claim, row in zip(made, rows, strict=True)]
+        return [it for it in found if it is not None]
+
+    def _handed_out(self, claim: int, row: RowMapping, by: By) -> HandedOut | None:
+        """None: the type's templates cannot be filled for this task, which fails as it does in the board's workers."""
+        with self._db.read() as connection:
+            spec = self._catalogue.version(connection, row["type"], row["type_version"]).spec
+            data = data_of(connection, row["id"])
+        inputs = data["payload"]
+        try:
+            if spec.handler.inputs is not None:
+                inputs = templating.fill(spec.handler.inputs, template_context(row, data))
+        except templating.TemplateProblem as error:
+            failure = Failure(ErrorClass.PERMANENT, Cause.PRECONDITION, str(error))
+            self._ending.settle(row, Lease(row["id"], row["lease_token"]), by, failure, None, may_resend=False)
+            return None
+        return HandedOut(str(claim), row, inputs, data["instruction"], data["former_output"])
+
+
+def _made(tx: Connection, actor: Actor, row: RowMapping, wanted: Wanted) -> int:
+    values = {
+        "task": row["id"],
+        "number": row["lease_token"],
+        "owner": actor.identity,
+        "worker": wanted.worker,
+        "lease": wanted.lease,
+        "made_at": now(),
+    }
+    return int(tx.execute(insert(claims).values(**values).returning(claims.c.id)).scalar_one())
