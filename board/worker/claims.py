@@ -182,7 +182,10 @@ class Claims(HandingOut):
         return held
 
     def _find(self, tx: Connection, claimed: Claimed) -> _Held:
-        """The claim with its task locked, so that what is read here holds until the end of the transaction."""
+        """The claim with its task locked, so that what is read here holds until the end of the transaction.
+
+        Raises NoSuchClaim, and ClaimLost for a lease token that is not its own.
+        """
         number = int(claimed.claim_id) if claimed.claim_id.isdecimal() and len(claimed.claim_id) <= 18 else 0
         query = select(claims).where(claims.c.id == number, claims.c.owner == claimed.actor.identity)
         claim = tx.execute(query).mappings().first()
@@ -191,12 +194,10 @@ class Claims(HandingOut):
         task = self._ledger.lock(tx, claim["task"])
         claim = tx.execute(query).mappings().one()  # again: whoever held the lock may have settled it
         lease = Lease(claim["task"], claim["number"])
-        by = By(claimed.actor.kind, f"{claimed.actor.name}/{claim['worker']}", "api")
         if claimed.token is not None and claimed.token != lease.token:
-            lost: ClaimLost | None = ClaimLost("other_token", "The lease_token is not the one of this claim.")
-        else:
-            lost = _lost(tx, claim, task, lease)
-        return _Held(claim, task, lease, by, lost)
+            raise ClaimLost("other_token", "The lease_token is not the one of this claim.")
+        by = By(claimed.actor.kind, f"{claimed.actor.name}/{claim['worker']}", "api")
+        return _Held(claim, task, lease, by, _lost(tx, claim, task, lease))
 
 
 def _attempt(tx: Connection, lease: Lease) -> RowMapping:
