@@ -139,9 +139,9 @@ EXPECTED: tuple[type[Exception], ...] = (
     Stale,
     DecisionRefused,
     NoSuchTask,
-    *AWAY,
     NoSuchClaim,
     ClaimLost,
+    *AWAY,
 )
 
 
