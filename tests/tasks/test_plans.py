@@ -1,0 +1,144 @@
+"""On 50,000 rows the hot queries go through their partial indexes and sort nothing."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from sqlalchemy import event, insert, text
+
+from board.db.clock import read_now
+from board.db.engine import Database
+from board.effects.deliver import Outbox
+from board.effects.models import operations
+from board.queue import ledger_queue
+from board.tasks.ledger import Ledger
+from board.tasks.models import tasks
+from board.upkeep import sweep
+from tests.heart import new_task
+
+ROWS = 50_000
+STATUSES = (
+    ["done"] * 70 + ["failed"] * 5 + ["cancelled"] * 5 + ["needs_review"] * 5 + ["pending"] * 12 + ["running"] * 3
+)
+
+
+@pytest.fixture
+def full(db: Database) -> Database:
+    with db.write() as tx:
+        base = {key: value for key, value in new_task("").items() if key != "data"}
+        shared = base | {
+            "phase": "work",
+            "has_action": False,
+            "unmet_needs": 0,
+            "lease_token": 0,
+            "cancel_requested": False,
+            "retry_count": 0,
+            "crash_count": 0,
+            "suspect": False,
+            "round": 1,
+            "version": 1,
+            "event_seq": 1,
+        }
+        now = read_now(tx)
+        times = {"lane_since": now, "ready_at": now, "created_at": now, "updated_at": now}
+        tx.execute(
+            insert(tasks),
+            [
+                shared
+                | times
+                | {
+                    "task_id": f"T-{n}",
+                    "status": STATUSES[n % 100],
+                    "lane": n % 4,
+                    "lease_until": now if STATUSES[n % 100] == "running" else None,
+                    "lease_owner": "gone" if STATUSES[n % 100] == "running" else None,
+                }
+                for n in range(ROWS)
+            ],
+        )
+        sent = {
+            "kind": "webhook.callback",
+            "target": "x",
+            "request_hash": "",
+            "tries": 0,
+            "lease_token": 0,
+            "created_at": now,
+        }
+        tx.execute(
+            insert(operations),
+            [
+                sent
+                | {
+                    "key": f"k-{n}",
+                    "status": "confirmed" if n % 50 else "reserved",
+                    "next_try_at": None if n % 50 else now,
+                    "url": "https://example.org",
+                    "body": "{}",
+                }
+                for n in range(ROWS // 2)
+            ],
+        )
+    with db.write() as tx:
+        tx.execute(text("ANALYZE"))
+    return db
+
+
+@contextmanager
+def plans(db: Database) -> Iterator[list[str]]:
+    """The plans of all SELECT statements that are sent inside the block, as one text each."""
+    sent: list[tuple[str, Any]] = []
+
+    def note(_c: Any, _cursor: Any, statement: str, parameters: Any, _context: Any, _many: bool) -> None:
+        if statement.startswith("SELECT") and "board_now() AS" not in statement:
+            sent.append((statement, parameters))
+
+    event.listen(db._writer, "before_cursor_execute", note)
+    if db._reader is not db._writer:
+        event.listen(db._reader, "before_cursor_execute", note)
+    found: list[str] = []
+    yield found
+    event.remove(db._writer, "before_cursor_execute", note)
+    if db._reader is not db._writer:
+        event.remove(db._reader, "before_cursor_execute", note)
+    with db.read() as connection:
+        for statement, parameters in sent:
+            prefix = "EXPLAIN QUERY PLAN " if db.is_sqlite else "EXPLAIN "
+            rows = connection.exec_driver_sql(prefix + statement, parameters).all()
+            found.append("\n".join(str(row[-1]) for row in rows))
+
+
+def test_hot_queries_on_many_rows(full: Database) -> None:
+    ledger = Ledger()
+    with plans(full) as claiming, full.write() as tx:
+        for lane in range(4):
+            assert len(ledger.claim(tx, lane=lane, limit=16, worker="w1", lease=60)) == 16
+        tx.rollback()
+    with plans(full) as looking, full.read() as connection:
+        assert ledger_queue.waiting(connection, suspects=False)
+        assert not ledger_queue.waiting(connection, suspects=True)
+    with plans(full) as sweeping, pytest.raises(Exception, match="trial"):
+        sweep.rescue_leases(full, ledger, NoTypes())  # type: ignore[arg-type]
+    with plans(full) as delivering:
+        assert Outbox(full, "secret").take({})
+    for found, index in [
+        (claiming, "ix_tasks_ready"),
+        (looking[:1], "ix_tasks_"),  # any of them: it stops at the first row
+        (looking[1:], "ix_tasks_suspects"),
+        (sweeping, "ix_tasks_leases"),
+        (delivering[:1], "ix_operations_outbox"),
+    ]:
+        assert found, index
+        for plan in found:
+            assert index in plan, plan
+            assert not re.search(r"Seq Scan|SCAN (tasks|operations)$", plan, re.MULTILINE), plan
+            # Rows of the very same moment may be put in order by their id; never all of them.
+            assert not re.search(r"(?<!Incremental )Sort  |TEMP B-TREE FOR ORDER BY", plan), plan
+
+
+class NoTypes:
+    def version(self, *_: Any) -> Any:
+        raise LookupError("trial")
