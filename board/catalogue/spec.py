@@ -108,7 +108,7 @@ class HandlerSpec(BaseModel):
     inputs: Annotated[dict[str, Any], AfterValidator(_template)] | None = None
     output_schema: Schema | None = None
     judgement: JudgementPaths = JudgementPaths()
-    timeout: Duration = 120.0
+    timeout: Annotated[Duration, Field(gt=0, le=86400)] = 120.0
     side_effects: bool | None = None  # left out: the handler's own default
     wait: Literal["stream", "blocking", "callback"] = "stream"
 

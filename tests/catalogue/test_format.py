@@ -1,0 +1,243 @@
+"""Every field of the format: taken, refused, or refused for now, and always by its path."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from board.catalogue.apply import _read
+from board.catalogue.served import problems_of_connection, problems_of_type
+from board.catalogue.spec import ConnectionSpec, TypeSpec
+from tests.catalogue.conftest import HANDLERS
+
+KINDS = {"hook": "webhook", "dify-leads": "dify"}
+ACTION = {"use": "webhook", "connection": "hook"}
+
+
+def problems(part: dict[str, Any]) -> dict[str, str]:
+    """What is wrong with a type of these parts, by path."""
+    found: list[tuple[str, str]] = []
+    read = _read(TypeSpec, [{"name": "trial", "handler": {"use": "echo"}} | part], "types", found)
+    found = [(path.removeprefix("types[0]").removeprefix("."), message) for path, message in found]
+    for _, spec, _ in read:
+        found += problems_of_type(spec, HANDLERS, KINDS)
+    return dict(found)
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        {"title": "One"},
+        {"title": {"en": "One", "zh_CN": "一"}},
+        {"title": {"zh_CN": "一"}},
+        {"task_id": "{{ source }}:{{ payload.external_id|id_safe }}"},
+        {"require_id": True},
+        {"priority": "P0"},
+        {"payload_schema": {"type": "object", "required": ["message"]}},
+        {"payload_schema": {"$ref": "#/$defs/a", "$defs": {"a": {"type": "object"}}}},
+        {"handler": {"use": "none"}},
+        {"handler": {"use": "echo", "inputs": {"text": "{{ payload.message }}", "n": 5}}},
+        {"handler": {"use": "echo", "output_schema": {"type": "object"}, "timeout": "90s", "side_effects": True}},
+        {"handler": {"use": "echo", "judgement": {"summary": "a", "confidence": "b.c", "risks": "d"}}},
+        {"handler": {"use": "echo", "wait": "stream"}},
+        {"handler": {"use": "dify.workflow", "connection": "dify-leads"}},
+        {"retry": {"max": 0, "base": "500ms", "cap": "1h", "on_permanent": "needs_review"}},
+        {
+            "retry": {
+                "rules": [{"when": {"status": 429}, "class": "quota"}, {"when": {"code": "x"}, "class": "permanent"}]
+            }
+        },
+        {"review": {"when": "always"}},
+        {"review": {"when": "never", "risk": "high", "max_rounds": 2, "grace": "0s"}},
+        {"review": {"when": "rules", "rules": [{"confidence_below": 0.8}, {"risks": "any"}, {"output": "a == 'b'"}]}},
+        {"action": ACTION},
+        {"action": ACTION | {"operation_key": "publish:{{ payload.post_id }}:v1"}},
+        {"callback": {"events": ["done", "needs_review"]}},
+        {"callback": {"events": []}},
+        {"max_crashes": 5},
+        {"fields": [], "limits": {}, "retention": "30d", "owner": None},
+    ],
+    ids=str,
+)
+def test_what_is_taken(part: dict[str, Any]) -> None:
+    assert problems(part) == {}
+
+
+@pytest.mark.parametrize(
+    ("part", "path"),
+    [
+        ({"priority": "{{ payload.p }}"}, "priority"),
+        ({"priority": [{"when": "payload.amount > 1000", "use": "P0"}, {"use": "P2"}]}, "priority"),
+        ({"owner": "sales"}, "owner"),
+        ({"fields": [{"name": "region", "kind": "choice", "options": ["EU", "CN"]}]}, "fields"),
+        ({"limits": {"concurrency": 4}}, "limits"),
+        ({"limits": {"rate": "60/min", "per_day": 5, "order_by": "size"}}, "limits"),
+        ({"retention": "1d"}, "retention"),
+        ({"handler": {"use": "echo", "wait": "blocking"}}, "handler.wait"),
+        ({"handler": {"use": "echo", "wait": "callback"}}, "handler.wait"),
+        ({"handler": {"use": "outside"}}, "handler.use"),
+        ({"handler": {"use": "n8n.webhook"}}, "handler.use"),
+        ({"handler": {"use": "image.thumbnail"}}, "handler.use"),
+        ({"handler": {"use": "dify.chat"}}, "handler.use"),
+        ({"review": {"risk": "{{ payload.risk }}"}}, "review.risk"),
+        ({"review": {"sample": 5}}, "review.sample"),
+        ({"review": {"reviewers": ["sales"]}}, "review.reviewers"),
+        ({"review": {"approvals": 2}}, "review.approvals"),
+        ({"review": {"four_eyes": True}}, "review.four_eyes"),
+        ({"review": {"due": "4h"}}, "review.due"),
+        ({"review": {"on_expire": "cancel"}}, "review.on_expire"),
+        ({"review": {"editable": ["reply"]}}, "review.editable"),
+        ({"action": {"use": "resume"}}, "action.use"),
+        ({"action": {"use": "file.put"}}, "action.use"),
+    ],
+    ids=str,
+)
+def test_what_is_not_served_yet_says_so(part: dict[str, Any], path: str) -> None:
+    found = problems(part)
+    assert list(found) == [path]
+    assert "not yet supported" in found[path]
+
+
+@pytest.mark.parametrize(
+    ("part", "path"),
+    [
+        ({"colour": "red"}, "colour"),
+        ({"name": "a b"}, "name"),
+        ({"name": ""}, "name"),
+        ({"name": "-a"}, "name"),
+        ({"name": "x" * 121}, "name"),
+        ({"name": 5}, "name"),
+        ({"title": 5}, "title"),
+        ({"title": {"fr": "x"}}, "title.fr"),
+        ({"title": {}}, "title"),
+        ({"task_id": "{{ source"}, "task_id"),
+        ({"task_id": "{{ source|nope }}"}, "task_id"),
+        ({"require_id": "maybe"}, "require_id"),
+        ({"priority": "P9"}, "priority"),
+        ({"priority": 1}, "priority"),
+        ({"priority": [{"use": "P9"}]}, "priority[0].use"),
+        ({"payload_schema": {"type": "objekt"}}, "payload_schema"),
+        ({"payload_schema": {"$ref": "https://example.org/schema"}}, "payload_schema"),
+        ({"payload_schema": {"$ref": "#/nowhere"}}, "payload_schema"),
+        ({"payload_schema": {"pattern": "("}}, "payload_schema"),
+        ({"payload_schema": "object"}, "payload_schema"),
+        ({"handler": None}, "handler"),
+        ({"handler": {}}, "handler.use"),
+        ({"handler": {"use": "nope"}}, "handler.use"),
+        ({"handler": {"use": "webhook", "connection": "hook"}}, "handler.use"),
+        ({"handler": {"use": "echo", "connection": "hook"}}, "handler.connection"),
+        ({"handler": {"use": "dify.workflow"}}, "handler.connection"),
+        ({"handler": {"use": "dify.workflow", "connection": "nowhere"}}, "handler.connection"),
+        ({"handler": {"use": "dify.workflow", "connection": "hook"}}, "handler.connection"),
+        ({"handler": {"use": "echo", "size": 256}}, "handler.size"),
+        ({"handler": {"use": "echo", "timeout": 90}}, "handler.timeout"),
+        ({"handler": {"use": "echo", "timeout": "0s"}}, "handler.timeout"),
+        ({"handler": {"use": "echo", "timeout": "-1s"}}, "handler.timeout"),
+        ({"handler": {"use": "echo", "timeout": "soon"}}, "handler.timeout"),
+        ({"handler": {"use": "echo", "inputs": {"a": ["{{ x"]}}}, "handler.inputs"),
+        ({"handler": {"use": "echo", "output_schema": {"type": 5}}}, "handler.output_schema"),
+        ({"handler": {"use": "echo", "judgement": {"mood": "x"}}}, "handler.judgement.mood"),
+        ({"handler": {"use": "echo", "wait": "for ever"}}, "handler.wait"),
+        ({"retry": {"max": -1}}, "retry.max"),
+        ({"retry": {"max": 101}}, "retry.max"),
+        ({"retry": {"base": 5}}, "retry.base"),
+        ({"retry": {"on_permanent": "done"}}, "retry.on_permanent"),
+        ({"retry": {"rules": [{"when": {"status": 429}, "class": "odd"}]}}, "retry.rules[0].class"),
+        ({"retry": {"rules": [{"class": "quota"}]}}, "retry.rules[0].when"),
+        ({"retry": {"rules": [{"when": {"body": "x"}, "class": "quota"}]}}, "retry.rules[0].when.body"),
+        ({"limits": {"rate": "often"}}, "limits.rate"),
+        ({"limits": {"concurrency": 0}}, "limits.concurrency"),
+        ({"review": {"when": "often"}}, "review.when"),
+        ({"review": {"rules": [{"confidence_below": 2}]}}, "review.rules[0].confidence_below"),
+        ({"review": {"rules": [{"risks": "any", "confidence_below": 0.5}]}}, "review.rules[0]"),
+        ({"review": {"rules": [{"output": "label =="}]}}, "review.rules[0].output"),
+        ({"review": {"sample": 101}}, "review.sample"),
+        ({"review": {"grace": "10m"}}, "review.grace"),
+        ({"review": {"max_rounds": 0}}, "review.max_rounds"),
+        ({"review": {"risk": "{{ x"}}, "review.risk"),
+        ({"action": {"use": "webhook"}}, "action.connection"),
+        ({"action": {"use": "webhook", "connection": "dify-leads"}}, "action.connection"),
+        ({"action": {"use": "nope"}}, "action.use"),
+        ({"action": ACTION | {"colour": 1}}, "action.colour"),
+        ({"action": ACTION | {"operation_key": "{{ x"}}, "action.operation_key"),
+        ({"callback": {"events": ["started"]}}, "callback.events[0]"),
+        ({"callback": {"url": "x"}}, "callback.url"),
+        ({"max_crashes": 0}, "max_crashes"),
+        ({"retention": 30}, "retention"),
+    ],
+    ids=str,
+)
+def test_what_is_wrong_is_told_by_its_path(part: dict[str, Any], path: str) -> None:
+    found = problems(part)
+    assert path in found, found
+    assert found[path]
+
+
+@pytest.mark.parametrize("raw", [None, 5, "x", [], [1]], ids=str)
+def test_what_is_no_object_at_all(raw: Any) -> None:
+    found: list[tuple[str, str]] = []
+    assert _read(TypeSpec, [raw], "types", found) == []
+    assert found[0][0] == "types[0]"
+
+
+def connection(part: dict[str, Any]) -> dict[str, str]:
+    base = {"name": "hook", "kind": "webhook", "url": "https://n8n.example.org/webhook/x"}
+    found: list[tuple[str, str]] = []
+    read = _read(ConnectionSpec, [base | part], "connections", found)
+    found = [(path.removeprefix("connections[0]").removeprefix("."), message) for path, message in found]
+    return dict(found + [problem for _, spec, _ in read for problem in problems_of_connection(spec)])
+
+
+DIFY = {"kind": "dify", "key": "app-1"}
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        {},
+        {"secret": "any text"},
+        {"secret": "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"},
+        {"auth": {"header": {"X-Token": "abc"}}},
+        {"auth": {"basic": {"user": "a", "password": "b"}}},
+        {"idempotent": True},
+        {"url": "http://n8n:5678/webhook/x?y=z"},
+        DIFY,
+        DIFY | {"grace": "5s", "url": "https://dify.example.org/v1"},
+    ],
+    ids=str,
+)
+def test_connections_that_are_taken(part: dict[str, Any]) -> None:
+    assert connection(part) == {}
+
+
+@pytest.mark.parametrize(
+    ("part", "path"),
+    [
+        ({"name": "a/b"}, "name"),
+        ({"kind": "smtp"}, "kind"),
+        ({"url": "n8n.example.org"}, "url"),
+        ({"url": "file:///etc/passwd"}, "url"),
+        ({"url": "https://user:pw@n8n.example.org/x"}, "url"),
+        ({"url": "https://n8n.example.org/a b"}, "url"),
+        ({"url": None}, "url"),
+        ({"key": "app-1"}, ""),
+        ({"grace": "5s"}, ""),
+        ({"kind": "dify"}, ""),
+        (DIFY | {"secret": "x"}, ""),
+        ({"secret": "whsec_***"}, "secret"),
+        ({"auth": {}}, "auth"),
+        ({"auth": {"jwt": {"secret": "x"}}}, "auth"),
+        ({"auth": {"header": {"X Token": "abc"}}}, "auth.header"),
+        ({"auth": {"header": {"X-Token": "a\nb: c"}}}, "auth.header"),
+        ({"auth": {"header": {"X-Token": 5}}}, "auth.header.X-Token"),
+        ({"auth": {"basic": {"password": "b"}}}, "auth.basic.user"),
+        ({"auth": {"digest": {}}}, "auth.digest"),
+        ({"limits": {"concurrency": 8}}, "limits"),
+        ({"colour": 1}, "colour"),
+    ],
+    ids=str,
+)
+def test_connections_that_are_refused(part: dict[str, Any], path: str) -> None:
+    found = connection(part)
+    assert path in found, found
