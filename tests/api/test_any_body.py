@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.api.conftest import Api
 
 SETTINGS = settings(
-    max_examples=150, deadline=None, database=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=100, deadline=None, database=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 ANY = st.recursive(
     st.none()

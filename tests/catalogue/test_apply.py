@@ -145,7 +145,7 @@ def test_yaml_means_what_its_json_would_mean() -> None:
     ],
 )
 def test_a_file_that_cannot_be_read(yaml: str, said: str) -> None:
-    with pytest.raises(BadCatalogue, match="") as refused:
+    with pytest.raises(BadCatalogue) as refused:
         parse(yaml, {})
     assert said in str(refused.value)
 

@@ -218,7 +218,7 @@ def as_row(row: dict[str, Any]) -> RowMapping:
 def test_no_sequence_of_calls_breaks_the_rules(database_url: str, steps: int) -> None:
     db = Database(database_url)
     machine = type("MachineHere", (Machine,), {"db": db, "made": 0, "TestCase": None})
-    examples = 60 if db.is_sqlite else 40
+    examples = 50 if db.is_sqlite else 25
     try:
         run_state_machine_as_test(  # type: ignore[no-untyped-call]
             machine,
