@@ -10,6 +10,8 @@ from sqlalchemy import Connection, RowMapping, select, text
 
 from board.db import clock
 from board.db.engine import Database
+from board.queue import ledger_queue
+from board.queue.ledger_queue import Scope
 from board.tasks.history import By
 from board.tasks.ledger import Ledger
 from board.tasks.models import task_events, tasks
@@ -71,6 +73,15 @@ def claim(db: Database, ledger: Ledger, lane: int = 2, limit: int = 10, **option
     options = {"worker": "w1", "lease": 60.0} | options
     with db.write() as tx:
         return ledger.claim(tx, lane=lane, limit=limit, **options)
+
+
+def take(
+    tx: Connection, ledger: Ledger, slots: int, worker: str = "w1", scope: Scope | None = None
+) -> list[RowMapping]:
+    """Up to so many tasks of any lane, the most urgent first."""
+    scope = scope or Scope()
+    shares = dict.fromkeys(scope.lanes, slots)
+    return ledger_queue.take(tx, ledger, scope, shares, most=slots, worker=worker, lease=60)
 
 
 def row_of(db: Database, task: int) -> dict[str, Any]:

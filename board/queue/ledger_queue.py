@@ -12,7 +12,7 @@ from board.queue.lanes import LANES
 from board.tasks.claiming import claimable
 from board.tasks.history import By
 from board.tasks.ledger import Ledger
-from board.tasks.models import SUSPECT, tasks
+from board.tasks.models import tasks
 from board.tasks.states import Pool
 
 
@@ -37,13 +37,13 @@ class Scope:
             found.append(tasks.c.type.not_in(self.without_types))
         return found
 
-    def ready(self) -> list[ColumnElement[bool]]:
-        return [*claimable(self.pool), *self.narrow()]
+    def ready(self, *, suspects: bool = False) -> list[ColumnElement[bool]]:
+        return [*claimable(self.pool, suspects=suspects), *self.narrow()]
 
 
 def suspects_wait(connection: Connection, scope: Scope, since: float = 0.0) -> bool:
     """Whether a task that must run alone is ready, for `since` seconds or longer."""
-    query = select(tasks.c.id).where(SUSPECT, tasks.c.lane.in_(scope.lanes), *scope.ready())
+    query = select(tasks.c.id).where(tasks.c.lane.in_(scope.lanes), *scope.ready(suspects=True))
     query = query.where(tasks.c.ready_at <= now(-since))
     return connection.execute(query.limit(1)).scalar() is not None
 

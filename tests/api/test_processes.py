@@ -13,11 +13,10 @@ import httpx2
 from sqlalchemy import func, select
 
 from board.db.engine import Database
-from board.queue.ledger_queue import take
 from board.tasks.ledger import Lease, Ledger
 from board.tasks.models import attempts, task_events, tasks
 from board.tasks.states import Move
-from tests.heart import WORKER
+from tests.heart import WORKER, take
 from tests.rig.board import StartBoard
 from tests.rig.receiver import Receiver
 
@@ -134,7 +133,7 @@ def _work(url: str, number: int, stop: threading.Event) -> int:
         while True:
             last_look = stop.is_set()
             with db.write() as tx:
-                rows = take(tx, ledger, slots=4, worker=f"w{number}", lease=60)
+                rows = take(tx, ledger, 4, f"w{number}")
             for row in rows:
                 with db.write() as tx:
                     lease = Lease(row["id"], row["lease_token"])

@@ -14,12 +14,12 @@ from sqlalchemy import func, select, update
 
 from board.db.clock import now, read_now
 from board.db.engine import Database
-from board.queue.ledger_queue import take
+from board.queue.ledger_queue import Scope
 from board.tasks.followers import Moved
 from board.tasks.ledger import Lease, Ledger, Stale
 from board.tasks.models import attempts, task_data, task_events, tasks
 from board.tasks.states import IllegalMove, Move, Status
-from tests.heart import CALLER, OPERATOR, SWEEP, WORKER, claim, create, events_of, new_task, row_of
+from tests.heart import CALLER, OPERATOR, SWEEP, WORKER, claim, create, events_of, new_task, row_of, take
 
 
 def lease_of(row: Any) -> Lease:
@@ -110,7 +110,7 @@ def test_no_task_is_given_to_two_workers(db: Database, ledger: Ledger) -> None:
         empty = 0
         while empty < 2:
             with db.write() as tx:
-                rows = take(tx, ledger, slots=7, worker=f"w{number}", lease=60)
+                rows = take(tx, ledger, 7, f"w{number}")
             got += [row["id"] for row in rows]
             empty = 0 if rows else empty + 1
         return got
@@ -138,7 +138,7 @@ def test_urgent_work_first_then_by_age_then_by_id(db: Database, ledger: Ledger, 
     taken: list[str] = []
     while True:
         with db.write() as tx:
-            rows = take(tx, ledger, slots=3, worker="w1", lease=60)
+            rows = take(tx, ledger, 3)
         if not rows:
             break
         taken += [row["task_id"] for row in rows]
@@ -151,7 +151,7 @@ def test_a_lane_gives_only_its_own(db: Database, ledger: Ledger) -> None:
     assert [row["task_id"] for row in claim(db, ledger, lane=3)] == ["P3"]
     assert claim(db, ledger, lane=3) == []
     with db.write() as tx:
-        rows = take(tx, ledger, slots=9, worker="w1", lease=60, only_lanes=[1, 2])
+        rows = take(tx, ledger, 9, scope=Scope(only_lanes=[1, 2]))
     assert [row["task_id"] for row in rows] == ["P1", "P2"]
 
 
@@ -180,8 +180,11 @@ def test_a_retry_is_ready_only_at_its_time(db: Database, ledger: Ledger, at: Cal
 def test_only_types_that_are_asked_for(db: Database, ledger: Ledger) -> None:
     for name in ("a", "b", "c"):
         create(db, ledger, name, type=name)
-    assert {row["type"] for row in claim(db, ledger, only_types=["a", "c", "z"])} == {"a", "c"}
-    assert claim(db, ledger, only_types=[]) == []
+    with db.write() as tx:
+        taken = take(tx, ledger, 9, scope=Scope(only_types=["a", "c", "z"], without_types=["c"]))
+        assert [row["type"] for row in taken] == ["a"]
+        assert take(tx, ledger, 9, scope=Scope(only_types=[])) == []
+        assert [row["type"] for row in take(tx, ledger, 9)] == ["b", "c"]
 
 
 def test_suspects_come_only_when_asked_for(db: Database, ledger: Ledger) -> None:

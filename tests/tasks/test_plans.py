@@ -127,16 +127,16 @@ def test_hot_queries_on_many_rows(full: Database) -> None:
             assert len(ledger.claim(tx, lane=lane, limit=16, worker="w1", lease=60)) == 16
         tx.rollback()
     with plans(full) as looking, full.read() as connection:
-        assert ledger_queue.waiting(connection, suspects=False)
-        assert not ledger_queue.waiting(connection, suspects=True)
+        assert ledger_queue.ready(connection, ledger_queue.Scope(), 8) == dict.fromkeys(range(4), 8)
+        assert not ledger_queue.suspects_wait(connection, ledger_queue.Scope())
     with plans(full, "lease_until <") as sweeping:
         assert sweep.rescue_leases(full, ledger, Types()) == LOST  # type: ignore[arg-type]
     with plans(full) as delivering:
         assert Outbox(full, "secret").take({})
     for found, index in [
         (claiming, "ix_tasks_ready"),
-        (looking[:1], "ix_tasks_"),  # any of them: it stops at the first row
-        (looking[1:], "ix_tasks_suspects"),
+        (looking[:4], "ix_tasks_ready"),
+        (looking[4:], "ix_tasks_suspects"),
         (sweeping, "ix_tasks_leases"),
         (delivering[:1], "ix_operations_outbox"),
     ]:

@@ -87,7 +87,8 @@ def upgrade() -> None:
         sa.Column("stopped_at", UtcTime(), nullable=True),
         sa.PrimaryKeyConstraint("name"),
     )
-    with op.batch_alter_table("tasks", schema=None) as batch_op:
+    # Never by a copy of the table: SQLite's copy would forget AUTOINCREMENT, and an id may not be given twice.
+    with op.batch_alter_table("tasks", schema=None, recreate="never") as batch_op:
         batch_op.add_column(sa.Column("pool", sa.String(length=12), nullable=False, server_default="board"))
         batch_op.add_column(sa.Column("home_pool", sa.String(length=12), nullable=False, server_default="board"))
         batch_op.add_column(sa.Column("rank", sa.SmallInteger(), nullable=False, server_default="1"))
@@ -127,7 +128,7 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    with op.batch_alter_table("tasks", schema=None) as batch_op:
+    with op.batch_alter_table("tasks", schema=None, table_kwargs={"sqlite_autoincrement": True}) as batch_op:
         batch_op.drop_index("ix_tasks_deadline")
         batch_op.drop_index("ix_tasks_hurry")
         batch_op.drop_index(
