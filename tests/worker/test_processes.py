@@ -81,10 +81,11 @@ def test_a_task_that_kills_its_worker_is_given_up_and_its_neighbours_are_not(
     assert all(request.headers["webhook-id"].startswith("msg_") for request in receiver.wait_for(1))
 
 
-@pytest.mark.parametrize("payload", [{"sleep": 60}, {"thread": 60}], ids=["on the loop", "in a thread"])
-@pytest.mark.parametrize("role", ["worker", "up"])
+@pytest.mark.parametrize(
+    ("role", "payload"), [("worker", {"sleep": 60}), ("worker", {"thread": 60}), ("up", {"thread": 60})]
+)
 def test_a_stop_signal_hands_long_work_back(
-    board: WorkingBoard, worker: StartWorker, payload: dict[str, int], role: str
+    board: WorkingBoard, worker: StartWorker, role: str, payload: dict[str, int]
 ) -> None:
     process = worker(role, BOARD_LEASE="60s")
     board.submit(payload=payload)
