@@ -13,6 +13,7 @@ import os
 import secrets
 import socket
 import threading
+import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -44,6 +45,8 @@ log = logging.getLogger(__name__)
 POLL_SECONDS = 1.0  # without any wake-up work still starts within this time
 AGEING_SECONDS = 30.0  # how often waiting tasks are looked at for ageing; a tenth of the time they must have waited
 FINISH_SECONDS = 1.0  # at a stop, short work may end by itself for so long; the rest is handed back
+# Computing on the loop is taken for work; after this time it is taken for an endless loop, and its leases run out.
+STUCK_SECONDS = 600.0
 # A suspect waits so long for this worker to be empty. Then it begins beside what still runs: being its neighbour once
 # costs an innocent task one of its own crashes at most, and nothing else may wait for ever behind long work.
 SUSPECT_PATIENCE = 30.0
@@ -84,6 +87,7 @@ class Consumer:
         self._sender = Sender(outbox, self._doors)
         self._loop = asyncio.new_event_loop()
         self._loop_thread = threading.Thread(target=self._run_loop, name="handlers", daemon=True)
+        self._loop_seen = time.monotonic()  # when the loop last had a moment for anything
         self._held: dict[Lease, asyncio.Task[None] | None] = {}  # None: claimed, not yet begun
         self._work_wanted = asyncio.Event()
         self._alone: Lease | None = None  # the suspect that runs: nothing is begun beside it
@@ -125,7 +129,6 @@ class Consumer:
         """Take nothing new, let short work end, hand back the rest. Returns within about STOP_SECONDS."""
         self._stopping = True
         self._scheduler.shutdown(wait=False)
-        self._renew(max(self._lease, 2 * STOP_SECONDS))  # the last heartbeat: it must last until all is handed back
         done = asyncio.run_coroutine_threadsafe(self._wind_down(), self._loop)
         try:
             done.result(timeout=STOP_SECONDS)
@@ -139,6 +142,7 @@ class Consumer:
     # -- on the scheduler's threads ---------------------------------------------------------------------------------
 
     def _tick(self) -> None:
+        self._loop.call_soon_threadsafe(self._see_loop)
         self._stop_cancelled()
         self._guarded("read the queue's settings", self._read_rules)
         self._guarded("finish grace times", lambda: sweep.finish_grace(self._db, self._ledger))
@@ -155,8 +159,14 @@ class Consumer:
         self._guarded("age waiting tasks", lambda: ageing.age(self._db, self._ageing_after))
         self._guarded("look at deadlines", lambda: (ageing.hurry(self._db), ageing.mark_missed(self._db)))
 
+    def _see_loop(self) -> None:
+        self._loop_seen = time.monotonic()
+
     def _heartbeat(self) -> None:
-        self._renew(self._lease)
+        if time.monotonic() - self._loop_seen < STUCK_SECONDS:
+            self._renew(self._lease)
+        else:
+            log.error("a handler blocks this worker for more than %g s; its tasks are left to others", STUCK_SECONDS)
 
     def _renew(self, seconds: float) -> None:
         held = list(self._held)
@@ -281,6 +291,8 @@ class Consumer:
         self._loop.call_soon_threadsafe(cancel)
 
     async def _wind_down(self) -> None:
+        # The last heartbeat, which must last until all is handed back.
+        self._loop.run_in_executor(None, self._renew, max(self._lease, 2 * STOP_SECONDS))
         self._work_wanted.set()
         await self._claimer  # what it has just claimed is begun, and handed back with the rest
         self._mailer.cancel()

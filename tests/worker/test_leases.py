@@ -1,8 +1,10 @@
 """Leases: kept while somebody works, lost when nobody does, and a late result never counts."""
 
 import asyncio
+import threading
 import time
 
+import pytest
 from sqlalchemy import update
 
 from board.db.clock import now
@@ -10,6 +12,7 @@ from board.ports import Job, Outcome, Success
 from board.tasks.bodies import TaskIn
 from board.tasks.models import tasks
 from board.upkeep import sweep
+from board.worker import consumer
 from board.worker.consumer import SUSPECT_PATIENCE
 from tests.rig.receiver import Receiver
 from tests.rig.working import CALLER, Gate, OpenWorking, Probe, WorkingBoard
@@ -64,6 +67,27 @@ def test_pure_computing_loses_no_lease_and_takes_no_further_work(working: OpenWo
         task = board.wait(f"T-{number}", "done")
         assert (task["crash_count"], task["lease_token"]) == (0, 1)
         assert board.kinds(f"T-{number}") == ["created", "started", "done"]
+
+
+def test_a_handler_that_never_comes_back_keeps_no_lease(working: OpenWorking, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(consumer, "STUCK_SECONDS", 1.5)
+    release = threading.Event()
+
+    async def work(job: Job) -> Outcome:
+        if job.attempt == 1:
+            release.wait(30)
+        return Success(result=job.attempt)
+
+    probe = Probe(work)
+    board = working(probe, lease="1s")
+    board.type()
+    board.submit()
+    board.until(lambda: board.task()["status"] == "running")
+    other = working(probe, lease="1s")
+    task = other.wait("T-1", "done")
+    release.set()
+    assert (task["crash_count"], other.data()["result"]) == (1, 2)
+    board.until(lambda: "stale_result" in board.kinds())
 
 
 def test_the_result_of_a_lost_lease_is_refused_and_recorded(working: OpenWorking, receiver: Receiver) -> None:
