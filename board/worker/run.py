@@ -54,11 +54,11 @@ class Prepared:
 
 
 class NotRunnable(Exception):
-    """The attempt cannot even begin; the failure says why."""
+    """The attempt cannot even begin. left: a call of an earlier attempt that may still be going on."""
 
-    def __init__(self, failure: Failure) -> None:
-        super().__init__(failure.message)
-        self.failure = failure
+    def __init__(self, message: str, left: RowMapping | None) -> None:
+        super().__init__(message)
+        self.failure = Failure(ErrorClass.PERMANENT, Cause.PRECONDITION, message, open_operation=left is not None)
 
 
 class Runner:
@@ -118,9 +118,9 @@ class Runner:
             left = operations.left_open(connection, row)
         handler = self._handlers.get(block.use)
         if handler is None:
-            raise NotRunnable(_precondition(f"No handler “{block.use}” is installed in this worker."))
+            raise NotRunnable(f"No handler “{block.use}” is installed in this worker.", left)
         if block.connection and target is None:
-            raise NotRunnable(_precondition(f"The connection “{block.connection}” does not exist any more."))
+            raise NotRunnable(f"The connection “{block.connection}” does not exist any more.", left)
         context = template_context(row, data)
         try:
             door = doors.to(target.url) if target else doors.common()
@@ -131,7 +131,7 @@ class Runner:
             if acting and spec.action and spec.action.operation_key:
                 key = templating.fill_strict(spec.action.operation_key, context)
         except (templating.TemplateProblem, Refused) as error:
-            raise NotRunnable(_precondition(str(error))) from error
+            raise NotRunnable(str(error), left) from error
         job = AttemptJob(
             task_id=row["task_id"],
             type=row["type"],
@@ -239,7 +239,3 @@ def template_context(row: RowMapping, data: RowMapping) -> dict[str, Any]:
         "judgement": data["judgement"] or {},
         "decision": data["decision"] or {},
     }
-
-
-def _precondition(message: str) -> Failure:
-    return Failure(ErrorClass.PERMANENT, Cause.PRECONDITION, message)

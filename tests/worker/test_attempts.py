@@ -296,3 +296,29 @@ def test_a_schema_that_never_ends_asks_a_person_and_harms_no_worker(working_sqli
     board.submit()
     board.wait("T-1", "needs_review")
     assert board.reviews()[-1]["reason"] == "invalid_output"
+
+
+def test_a_call_under_way_is_not_called_failed_where_nobody_can_ask(working: OpenWorking) -> None:
+    """The handler was removed from the worker while its call was out."""
+    sent = Gate()
+
+    async def call(job: Job) -> Outcome:
+        await job.send(kind="probe.call", target="the printer", request=b"print")
+        sent.open()
+        await asyncio.sleep(60)
+        return Success()
+
+    first = working(Probe(call))
+    first.type()
+    first.submit()
+    sent.wait()
+    first.stop()
+    second = working()
+    task = second.wait("T-1", "needs_review")
+    assert "No handler “probe” is installed" in task["last_error"]
+    [review], [operation] = second.reviews(), second.operations()
+    assert (review["reason"], review["operation"], operation["status"]) == (
+        "unknown_outcome",
+        operation["id"],
+        "unknown",
+    )
