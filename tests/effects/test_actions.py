@@ -117,7 +117,7 @@ def test_what_an_answer_means(
     operation: str,
     said: str | None,
 ) -> None:
-    monkeypatch.setattr(webhook, "TIMEOUT", 0.5)
+    monkeypatch.setattr(webhook, "TIMEOUT", 2.0)
     receiver.reply(reply)
     board = working_sqlite()
     publishing(board, receiver.url)
@@ -127,7 +127,7 @@ def test_what_an_answer_means(
     assert (said or "") in (task["last_error"] or "")
     assert "key=k" not in (task["last_error"] or "")
     assert board.operations()[0]["status"] == operation
-    assert len(receiver.requests) == 1
+    assert len(receiver.wait_for(1)) == 1
 
 
 def test_a_body_that_never_ends_does_not_hide_a_yes(

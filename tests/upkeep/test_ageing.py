@@ -16,7 +16,6 @@ from board.tasks.models import task_events, tasks
 from board.upkeep import ageing
 
 BY = By("key", "tests", "api")
-NOW = datetime.now(UTC)
 
 
 @pytest.fixture
@@ -76,8 +75,8 @@ def test_a_task_that_has_just_risen_waits_again_in_its_new_lane(db: Database) ->
 
 
 def test_a_task_that_is_not_ready_yet_does_not_age(db: Database) -> None:
-    put(db, "later", 3, waited=10_000, ready_at=NOW + timedelta(hours=1))
-    put(db, "just-ready", 3, waited=10_000, ready_at=NOW)
+    put(db, "later", 3, waited=10_000, ready_at=datetime.now(UTC) + timedelta(hours=1))
+    put(db, "just-ready", 3, waited=10_000, ready_at=datetime.now(UTC))
     assert ageing.age(db, 300) == 0
 
 
@@ -90,8 +89,11 @@ def test_at_most_so_many_rise_in_one_sweep_the_oldest_first(db: Database, monkey
 
 
 def test_a_near_deadline_lifts_once_and_never_into_p0(db: Database) -> None:
-    near = {"deadline_at": NOW + timedelta(minutes=1), "hurry_at": NOW - timedelta(seconds=1)}
-    far = {"deadline_at": NOW + timedelta(hours=1), "hurry_at": NOW + timedelta(minutes=50)}
+    near = {
+        "deadline_at": datetime.now(UTC) + timedelta(minutes=1),
+        "hurry_at": datetime.now(UTC) - timedelta(seconds=1),
+    }
+    far = {"deadline_at": datetime.now(UTC) + timedelta(hours=1), "hurry_at": datetime.now(UTC) + timedelta(minutes=50)}
     put(db, "p3", 3, **near)
     put(db, "p1", 1, **near)
     put(db, "far", 3, **far)
@@ -115,9 +117,9 @@ def test_the_last_tenth_of_the_time_begins_as_computed_at_creation(db: Database)
 
 
 def test_a_missed_deadline_is_marked_once_and_changes_nothing_else(db: Database) -> None:
-    put(db, "late", 2, deadline_at=NOW - timedelta(seconds=1))
-    put(db, "in time", 2, deadline_at=NOW + timedelta(hours=1))
-    put(db, "ended", 2, deadline_at=NOW - timedelta(seconds=1), status="done")
+    put(db, "late", 2, deadline_at=datetime.now(UTC) - timedelta(seconds=1))
+    put(db, "in time", 2, deadline_at=datetime.now(UTC) + timedelta(hours=1))
+    put(db, "ended", 2, deadline_at=datetime.now(UTC) - timedelta(seconds=1), status="done")
     assert [ageing.mark_missed(db), ageing.mark_missed(db)] == [1, 0]
     with db.read() as connection:
         rows = {row.task_id: row for row in connection.execute(select(tasks))}
