@@ -169,6 +169,15 @@ def install(api: FastAPI) -> None:
     api.add_exception_handler(Exception, unforeseen)
 
 
+# The validation library's own words for these name classes and methods of Python.
+_PLAIN = {
+    "model_type": "must be a JSON object",
+    "model_attributes_type": "must be a JSON object",
+    "dict_type": "must be a JSON object",
+    "timezone_aware": "write a time with its zone, such as 2026-11-30T09:00:00+08:00",
+}
+
+
 def _invalid(problems: Sequence[Any]) -> ApiError:
     details = []
     code = "invalid_field"
@@ -180,6 +189,8 @@ def _invalid(problems: Sequence[Any]) -> ApiError:
             message, code = "is not a field of this request; leave it out", "unknown_field"
         elif problem["type"] == "missing":
             message = "is missing"
+        elif problem["type"] in _PLAIN:
+            message = _PLAIN[problem["type"]]
         details.append({"field": field, "message": message})
     first = details[0]
     return ApiError(422, code, f"{first['field']}: {first['message']}.", details)

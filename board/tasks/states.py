@@ -87,11 +87,22 @@ class Rule:
     by: frozenset[Actor]
 
 
+# What is done to a task is said of it in the passive; every other move is named as it stands.
+_PASSIVE = {
+    Move.CANCEL: "be cancelled",
+    Move.REQUEUE: "be requeued",
+    Move.REQUEUE_WORK: "be requeued",
+    Move.APPROVE: "be approved",
+    Move.REVISE: "be sent back",
+    Move.REJECT: "be rejected",
+}
+
+
 class IllegalMove(Exception):
     """The move does not start from where the task stands. The text says so in plain words."""
 
     def __init__(self, move: Move, status: Status, phase: Phase) -> None:
-        super().__init__(f"A task that is {status} cannot {move.replace('_', ' ')}.")
+        super().__init__(f"A task that is {status} cannot {_PASSIVE.get(move, move.replace('_', ' '))}.")
         self.move, self.status, self.phase = move, status, phase
 
 

@@ -55,6 +55,7 @@ def test_bad_items_do_not_spoil_the_rest(api: Api) -> None:
     assert (body["data"][2]["payload_differs"], body["data"][7]["payload_differs"]) == (True, True)
     errors = {item["index"]: (item["code"], item["message"]) for item in body["data"] if item["status"] == "error"}
     assert errors[1][0] == "unknown_type"
+    assert errors[3][1] == errors[4][1] == "body: must be a JSON object."
     assert "“/”" in errors[5][1]
     assert "colour" in errors[6][1]
     assert errors[8][0] == "duplicate"

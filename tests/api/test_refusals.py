@@ -189,7 +189,24 @@ def test_what_is_no_json_is_400(one_api: Api, text: str | bytes) -> None:
 
 @pytest.mark.parametrize("text", ["null", "[]", "5", '"text"', "true", '[{"type":"trial"}]'])
 def test_json_that_is_no_object_is_422(one_api: Api, text: str) -> None:
-    assert raw(one_api, text).status_code == 422
+    answer = raw(one_api, text)
+    assert (answer.status_code, answer.json()["message"]) == (422, "body: must be a JSON object.")
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"payload": []}, "payload: must be a JSON object."),
+        ({"origin": "n8n"}, "origin: must be a JSON object."),
+        (
+            {"run_after": "2030-01-01T00:00:00"},
+            "run_after: write a time with its zone, such as 2026-11-30T09:00:00+08:00.",
+        ),
+    ],
+    ids=lambda value: str(value)[:40],
+)
+def test_a_wrong_shape_is_told_in_words_of_json(one_api: Api, change: dict[str, Any], message: str) -> None:
+    assert one_api.post("/tasks", json={"type": "trial", "task_id": "T-1"} | change).json()["message"] == message
 
 
 def test_a_byte_order_mark_and_any_content_type_are_accepted(one_api: Api) -> None:

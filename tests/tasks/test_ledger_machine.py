@@ -237,4 +237,6 @@ def test_no_sequence_of_calls_breaks_the_rules(database_url: str, steps: int) ->
 def test_everybody_who_is_refused_is_told_in_plain_words() -> None:
     refused = IllegalMove(Move.RUN_NOW, Status.DONE, Phase.WORK)
     assert str(refused) == "A task that is done cannot run now."
+    for move, words in ((Move.CANCEL, "be cancelled"), (Move.REQUEUE, "be requeued"), (Move.REJECT, "be rejected")):
+        assert str(IllegalMove(move, Status.DONE, Phase.WORK)) == f"A task that is done cannot {words}."
     assert By("person", "li@example.org", "web").identity == "user:li@example.org"
