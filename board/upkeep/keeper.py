@@ -1,0 +1,69 @@
+"""What the clock brings about, as jobs of one worker process: some run in every one, most in the leader alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection
+
+from board.catalogue.store import Catalogue
+from board.db.engine import Database
+from board.tasks.intake import Intake
+from board.tasks.ledger import Ledger
+from board.upkeep import ageing, sweep
+from board.upkeep.firing import Firing
+from board.upkeep.leader import LOOK_SECONDS, Leader
+
+AGEING_SECONDS = 30.0  # how often waiting tasks are looked at for ageing; a tenth of the time they must have waited
+FORGET_SECONDS = 3600.0  # what is removed is at least a day old
+
+
+@dataclass(frozen=True, slots=True)
+class Chore:
+    """what: completes the sentence “could not …”. every: seconds. alone: only the leader does it."""
+
+    what: str
+    work: Callable[[], Any]
+    every: float
+    alone: bool
+
+
+class Keeper:
+    """The chores of one process. forget_workers: removes workers that are long gone."""
+
+    def __init__(
+        self,
+        db: Database,
+        ledger: Ledger,
+        catalogue: Catalogue,
+        intake: Intake,
+        *,
+        holder: str,
+        ageing_after: float,
+        lease: float,
+        forget_workers: Callable[[], None],
+    ) -> None:
+        self._leader = Leader(db, holder)
+        firing = Firing(db, intake)
+        # Grace times and lost leases are looked after everywhere: their statements are guarded, and neither may wait
+        # for a leader. The rest would only be done twice.
+        self.chores = (
+            Chore("find out who leads", self._leader.seek, LOOK_SECONDS, alone=False),
+            Chore("finish grace times", lambda: sweep.finish_grace(db, ledger), 1.0, alone=False),
+            Chore("rescue lost leases", lambda: sweep.rescue_leases(db, ledger, catalogue), min(10.0, lease), False),
+            Chore("fire schedules", firing.fire, 1.0, alone=True),
+            Chore("age waiting tasks", lambda: ageing.age(db, ageing_after), AGEING_SECONDS, alone=True),
+            Chore("look at deadlines", lambda: (ageing.hurry(db), ageing.mark_missed(db)), AGEING_SECONDS, alone=True),
+            Chore("forget workers", forget_workers, FORGET_SECONDS, alone=True),
+            Chore("forget firings", firing.forget, FORGET_SECONDS, alone=True),
+        )
+
+    def do(self, chore: Chore) -> Any:
+        """Its result; nothing is done where another process leads."""
+        return chore.work() if self._leader.leads or not chore.alone else None
+
+    def leave(self, tx: Connection) -> None:
+        """A clean stop: another one may lead at once."""
+        self._leader.release(tx)
