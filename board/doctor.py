@@ -1,0 +1,134 @@
+"""Looks at everything a board stands on, changes nothing, and says in plain words what is wrong and what helps."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Literal
+
+from sqlalchemy import Connection, text
+
+from board import settings as all_settings
+from board.access import secret_file
+from board.access.crypto import Vault
+from board.access.errors import WrongKey
+from board.access.installation import check_key, stored_fingerprint
+from board.db import place
+from board.db.engine import Database
+from board.db.migrate import SchemaError, check
+from board.logs import first_line
+from board.settings import Settings, SettingsError
+
+# Leases and due times go by the database's clock; people compare with their own. More than this confuses them.
+CLOCK_SECONDS = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that was looked at. A warning is worth knowing; with what is wrong the board does not start or work."""
+
+    what: str
+    status: Literal["ok", "warning", "wrong"]
+    message: str
+
+
+def examine() -> list[Finding]:
+    """The board of this folder and environment. Nothing is written but a trial file in the data folder."""
+    findings = [
+        Finding("settings", "warning", f"{name} is not a setting of the board; it is ignored.")
+        for name in all_settings.unknown_names()
+    ]
+    try:
+        settings = all_settings.load()
+    except SettingsError as error:
+        return [*findings, *(Finding("settings", "wrong", line) for line in str(error).splitlines())]
+    findings.append(Finding("settings", "ok", "Every value can be used."))
+    if settings.redis_url:
+        findings.append(Finding("settings", "warning", "BOARD_REDIS_URL is set, but this release does not use Redis."))
+    return [*findings, _data_dir(settings.data_dir), *_database(settings)]
+
+
+def _data_dir(folder: Path) -> Finding:
+    there = next(it for it in (folder.absolute(), *folder.absolute().parents) if it.exists())
+    try:
+        with tempfile.TemporaryFile(dir=there):
+            pass
+    except OSError as error:
+        why = error.strerror or type(error).__name__
+        return Finding("data folder", "wrong", f"Nothing can be written to {there} ({why}). See BOARD_DATA_DIR.")
+    made = "can be written to" if folder.exists() else "is made at the first start"
+    return Finding("data folder", "ok", f"{folder.absolute()} {made}.")
+
+
+def _database(settings: Settings) -> Iterator[Finding]:
+    try:
+        place.check(settings.database_url)
+    except place.BadPlace as error:
+        yield Finding("database", "wrong", str(error))
+    path = place.sqlite_path(settings.database_url)
+    if path is not None and not path.exists():  # to look into it would make it
+        message = f"There is no database {path} yet. Run `board migrate`, or `board up`, which does it by itself."
+        yield Finding("database", "wrong", message)
+        return
+    db = Database(settings.database_url)
+    try:
+        with db.read() as connection:
+            yield Finding("database", "ok", _version(connection, db.is_sqlite))
+            if not db.is_sqlite:  # SQLite has no clock of its own
+                yield _clock(connection)
+            try:
+                check(connection)
+            except SchemaError as error:
+                yield Finding("schema", "wrong", str(error))
+                return
+            yield Finding("schema", "ok", "It is the one that this program needs.")
+            yield _key(settings, connection)
+    except Exception as error:
+        reason = first_line(getattr(error, "orig", None) or error).rstrip(".")
+        yield Finding("database", "wrong", f"It does not answer as it should: {reason}. Check BOARD_DATABASE_URL.")
+    finally:
+        db.close()
+
+
+def _version(connection: Connection, is_sqlite: bool) -> str:
+    query = "SELECT sqlite_version()" if is_sqlite else "SHOW server_version"
+    return f"{'SQLite' if is_sqlite else 'PostgreSQL'} {connection.execute(text(query)).scalar_one()} answers."
+
+
+def _clock(connection: Connection) -> Finding:
+    asked = datetime.now(UTC)
+    # Not board_now(): it belongs to the schema, which may not be there yet.
+    there: datetime = connection.execute(text("SELECT clock_timestamp()")).scalar_one()
+    here = asked + (datetime.now(UTC) - asked) / 2
+    apart = abs((there - here).total_seconds())
+    if apart <= CLOCK_SECONDS:
+        return Finding("clock", "ok", f"This machine and the database differ by {apart:.1f} s.")
+    message = f"This machine and the database differ by {apart:.0f} s; the database's clock counts. Set both by NTP."
+    return Finding("clock", "warning", message)
+
+
+def _key(settings: Settings, connection: Connection) -> Finding:
+    """Like the start of a process, without making or storing anything."""
+    path = settings.data_dir / "encryption_key"
+    try:
+        key = settings.encryption_key.strip(" ,") or secret_file.read(path)
+        if key is None and stored_fingerprint(connection) is None:
+            return Finding("key", "ok", f"The encryption key is made at the first start, as {path}.")
+        if key is None:
+            message = f"BOARD_ENCRYPTION_KEY is not set and {path} does not exist, but the database belongs to a key."
+            return Finding("key", "wrong", f"{message} Set the one or put the other back from your backup.")
+        vault = Vault(key)
+        if stored_fingerprint(connection) is not None:
+            check_key(connection, vault)
+    except (WrongKey, SettingsError) as error:
+        return Finding("key", "wrong", str(error))
+    except ValueError:
+        return Finding("key", "wrong", f"{path} does not hold an encryption key; put it back from your backup.")
+    mode = path.stat().st_mode & 0o077 if not settings.encryption_key.strip(" ,") and os.name == "posix" else 0
+    if mode:
+        return Finding("key", "warning", f"{path} can be read by others; run `chmod 600 {path}`.")
+    return Finding("key", "ok", f"The encryption key fits the database (fingerprint {vault.fingerprint}).")

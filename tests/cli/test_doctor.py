@@ -1,0 +1,120 @@
+"""`board doctor`: says in plain words what is wrong, changes nothing, and its exit code tells."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from board.access.crypto import new_key
+from board.db import place
+from tests.cli.conftest import Run
+
+
+def found(answer: Any) -> dict[str, tuple[str, str]]:
+    """what → (status, message); of several about one thing the last."""
+    return {it["what"]: (it["status"], it["message"]) for it in answer.json["data"]}
+
+
+def test_a_good_board_is_good(board: Run, database_url: str) -> None:
+    answer = board("doctor", "--json")
+    assert answer.code == 0
+    assert answer.json["ok"] is True
+    kinds = {"settings", "data folder", "database", "schema", "key"}
+    assert set(found(answer)) == (kinds if database_url.startswith("sqlite") else kinds | {"clock"})
+    assert {it["status"] for it in answer.json["data"]} == {"ok"}
+    kind = "SQLite" if database_url.startswith("sqlite") else "PostgreSQL"
+    assert found(answer)["database"][1].startswith(kind)
+    said = board("doctor")
+    assert said.out.splitlines()[0].split() == ["WHAT", "STATUS", "FOUND"]
+
+
+def test_looking_makes_nothing(run: Run, tmp_path: Path) -> None:
+    answer = run("doctor", "--json")
+    assert answer.code == 1
+    assert found(answer)["database"][0] == "wrong"
+    assert "board migrate" in found(answer)["database"][1]
+    assert found(answer)["data folder"] == ("ok", f"{tmp_path / 'data'} is made at the first start.")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_every_wrong_setting_is_named(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BOARD_LEASE", "soon")
+    monkeypatch.setenv("BOARD_TIMEZONE", "Mars")
+    answer = run("doctor")
+    assert answer.code == 1
+    assert "BOARD_LEASE: " in answer.out
+    assert "BOARD_TIMEZONE: " in answer.out
+
+
+def test_unknown_names_and_what_is_not_used_are_warnings(board: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BOARD_COLOUR", "red")
+    monkeypatch.setenv("BOARD_REDIS_URL", "redis://127.0.0.1:1/0")
+    answer = board("doctor", "--json")
+    assert answer.code == 0
+    warnings = [it["message"] for it in answer.json["data"] if it["status"] == "warning"]
+    assert len(warnings) == 2
+    assert "BOARD_COLOUR" in warnings[0]
+    assert "does not use Redis" in warnings[1]
+
+
+def test_an_old_schema_is_wrong(board: Run, database_url: str) -> None:
+    from board.db.engine import Database
+
+    db = Database(database_url)
+    with db.write() as tx:
+        tx.exec_driver_sql("UPDATE alembic_version SET version_num = '0001'")
+    db.close()
+    answer = board("doctor", "--json")
+    assert answer.code == 1
+    assert found(answer)["schema"][0] == "wrong"
+    assert "board migrate" in found(answer)["schema"][1]
+
+
+def test_another_key_and_a_lost_one_are_wrong(board: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    from board import settings
+    from board.rooms import open_board
+
+    open_board(settings.load()).close()
+    assert found(board("doctor", "--json"))["key"][0] == "ok"
+    (tmp_path / "data" / "encryption_key").chmod(0o644)
+    assert found(board("doctor", "--json"))["key"][0] == "warning"
+    (tmp_path / "data" / "encryption_key").unlink()
+    assert found(board("doctor", "--json"))["key"][0] == "wrong"
+    monkeypatch.setenv("BOARD_ENCRYPTION_KEY", new_key())
+    answer = board("doctor", "--json")
+    assert answer.code == 1
+    assert "another encryption key" in found(answer)["key"][1]
+
+
+def test_a_database_that_does_not_answer_is_wrong_without_its_password(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BOARD_DATABASE_URL", "postgresql://user:topsecret@127.0.0.1:1/board")
+    answer = run("doctor")
+    assert answer.code == 1
+    assert "Check BOARD_DATABASE_URL." in answer.out
+    assert "topsecret" not in answer.out + answer.err
+
+
+def test_a_data_folder_that_cannot_be_made_is_wrong(board: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BOARD_DATA_DIR", "/proc/board")
+    answer = board("doctor", "--json")
+    assert answer.code == 1
+    assert found(answer)["data folder"][0] == "wrong"
+
+
+def test_sqlite_on_a_network_file_system_is_wrong_and_no_process_starts(
+    run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    mounts = tmp_path / "mounts"
+    mounts.write_text(f"1 0 8:1 / / rw - ext4 /dev/sda rw\n2 1 0:44 / {tmp_path}/data rw - nfs4 server:/x rw\n")
+    monkeypatch.setattr(place, "MOUNTS", mounts)
+    answer = run("doctor")
+    assert answer.code == 1
+    assert "network file system (nfs4)" in answer.out
+    for role in ("up", "api", "worker"):
+        refused = run(role, *(() if role == "worker" else ("--port", "0")))
+        assert refused.code == 1
+        assert "network file system (nfs4)" in refused.err
+        assert "PostgreSQL" in refused.err
+    assert not (tmp_path / "data").exists()
