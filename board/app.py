@@ -14,7 +14,20 @@ from fastapi import FastAPI
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from board import web
-from board.api import access, bulk, catalogue, claims, errors, health, queue, reviews, task_acts, tasks
+from board.api import (
+    access,
+    bulk,
+    catalogue,
+    claims,
+    errors,
+    health,
+    queue,
+    reviews,
+    schedules,
+    task_acts,
+    tasks,
+    workers,
+)
 from board.rooms import Board
 
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,100}")
@@ -36,7 +49,8 @@ def build_app(board: Board) -> FastAPI:
     )
     app.state.board = board
     errors.install(app)
-    rooms = (bulk, tasks, task_acts, reviews, catalogue, access, queue, claims)  # bulk before /tasks/{task_id}
+    # bulk before tasks, whose address /tasks/{task_id} would take it
+    rooms = (bulk, tasks, task_acts, reviews, catalogue, access, queue, claims, workers, schedules)
     for router in (room.router for room in rooms):
         app.include_router(router, prefix=API)
     app.include_router(health.router)

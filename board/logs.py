@@ -39,3 +39,5 @@ def set_up(log_format: str) -> None:
     for name in _QUIET:
         logging.getLogger(name).setLevel(logging.WARNING)
     logging.getLogger("uvicorn.error").setLevel(logging.WARNING)
+    # A job that is still running when it is due again, as all are while a database hangs, is a warning each second.
+    logging.getLogger("apscheduler").setLevel(logging.ERROR)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -11,7 +11,7 @@ from typing import Any
 from sqlalchemy import Connection, RowMapping
 
 from board.access.crypto import Vault
-from board.access.installation import open_vault, webhook_secret
+from board.access.installation import installation_id, open_vault, webhook_secret
 from board.catalogue.spec import TypeSpec
 from board.catalogue.store import Catalogue
 from board.db.engine import Database, after_commit
@@ -29,8 +29,13 @@ from board.tasks.intake import Intake
 from board.tasks.ledger import Ledger, Moved
 from board.tasks.states import Pool, Status
 from board.tasks.view import documents
+from board.upkeep.keeper import Keeper
+from board.upkeep.schedules import Schedules
+from board.upkeep.watch import Watch
+from board.worker import presence
 from board.worker.claims import Claims
 from board.worker.consumer import Consumer
+from board.worker.presence import Entry, Presence
 from board.worker.registry import load_handlers
 from board.worker.run import Runner
 
@@ -49,6 +54,8 @@ class Board:
     intake: Intake
     decisions: Decisions
     claims: Claims
+    schedules: Schedules
+    watch: Watch
     webhook_secret: str = field(repr=False)
     consumer: Consumer | None = None
     demo: bool = False
@@ -63,8 +70,12 @@ class Board:
     def task_document(self, connection: Connection, row: RowMapping) -> dict[str, Any]:
         return self.task_documents(connection, [row])[0]
 
-    def make_consumer(self, **narrow: Any) -> Consumer:
-        """The consumer of this process, woken by every move made here. narrow: only_types, only_lanes."""
+    def make_consumer(
+        self, *, only_types: Sequence[str] | None = None, only_lanes: Sequence[int] | None = None
+    ) -> Consumer:
+        """The consumer of this process, woken by every move made here; narrowed to some types and lanes if need be."""
+        settings = self.settings
+        name = presence.new_name()
         runner = Runner(
             self.db,
             self.ledger,
@@ -74,20 +85,33 @@ class Board:
             self.webhook_secret,
             watcher=lambda _: None,
         )
-        self.consumer = Consumer(
+        keeper = Keeper(
             self.db,
             self.ledger,
             self.catalogue,
+            self.intake,
+            holder=name,
+            ageing_after=settings.ageing_after,
+            lease=settings.lease,
+            forget_workers=partial(presence.forget, self.db),
+        )
+        self.consumer = Consumer(
+            self.db,
+            self.ledger,
             runner,
             Outbox(self.db, self.webhook_secret),
-            concurrency=self.settings.concurrency,
-            reserved_p0=self.settings.reserved_p0_slots,
-            weights=self.settings.lane_weights,
-            ageing_after=self.settings.ageing_after,
-            zone=self.settings.timezone,
-            lease=self.settings.lease,
-            allow_private=self.settings.allow_private_targets,
-            **narrow,
+            keeper,
+            Presence(self.db, Entry(name, settings.concurrency, only_types, only_lanes)),
+            self.watch,
+            name=name,
+            concurrency=settings.concurrency,
+            reserved_p0=settings.reserved_p0_slots,
+            weights=settings.lane_weights,
+            zone=settings.timezone,
+            lease=settings.lease,
+            allow_private=settings.allow_private_targets,
+            only_types=only_types,
+            only_lanes=only_lanes,
         )
         return self.consumer
 
@@ -117,11 +141,19 @@ def open_board(settings: Settings, *, handlers: Callable[[], Mapping[str, Handle
     with db.read() as connection:
         check(connection)
     vault = open_vault(settings, db)
+    with db.write() as tx:
+        watch = Watch(db, installation_id(tx))
     secret = webhook_secret(settings)
     catalogue = Catalogue(vault)
     ledger = Ledger()
     visits = Visits(catalogue)
     known = handlers()
+    intake = Intake(
+        ledger,
+        catalogue,
+        Guard(settings.allow_private_targets).check_url,
+        partial(acts_outside, known),
+    )
     board = Board(
         settings=settings,
         db=db,
@@ -130,14 +162,11 @@ def open_board(settings: Settings, *, handlers: Callable[[], Mapping[str, Handle
         handlers=known,
         ledger=ledger,
         visits=visits,
-        intake=Intake(
-            ledger,
-            catalogue,
-            Guard(settings.allow_private_targets).check_url,
-            partial(acts_outside, known),
-        ),
+        intake=intake,
         decisions=Decisions(ledger, catalogue),
         claims=Claims(db, ledger, catalogue, weights=settings.lane_weights, zone=settings.timezone),
+        schedules=Schedules(db, intake, settings.timezone),
+        watch=watch,
         webhook_secret=secret,
     )
     # In this order: the review of a visit stands before word of it goes out.

@@ -18,6 +18,11 @@ from fastapi import FastAPI
 
 from board.rooms import Board
 
+log = logging.getLogger(__name__)
+
+# Whatever hangs, a database that does not answer above all: this long after the first signal the process is gone.
+# Service managers kill after 10 s.
+LAST_SECONDS = 8.0
 # Open answers (a caller who waits on the line) get so long at a stop; then they are cut, and the caller asks again.
 GRACEFUL_SECONDS = 2
 
@@ -62,33 +67,31 @@ def serve_api(board: Board, app: FastAPI, bound: socket.socket, ready: Callable[
     # The server raises the signal again once it has wound down; by then there is nothing left to do but leave.
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, _leave)
+    if board.consumer is not None:
+        board.consumer.on_lost = _lost
     _Server(config, board, begin).run(sockets=[bound])
 
 
-def serve_consumer(board: Board) -> None:
-    """Work until SIGTERM or SIGINT, then hand back what is running."""
+def serve_consumer(board: Board, ready: Callable[[], None] = lambda: None) -> None:
+    """Work until SIGTERM or SIGINT, then hand back what is running. ready: called once when it works."""
     consumer = board.consumer
     assert consumer is not None
-    asked = threading.Event()
-
-    def stop(_number: int, _frame: FrameType | None) -> None:
-        asked.set()
-
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, stop)
+    asked = _stop_asked()
+    consumer.on_lost = _lost
     consumer.start()
+    ready()
     asked.wait()
     consumer.stop()
     board.close()
     leave()
 
 
-def leave() -> NoReturn:
+def leave(code: int = 0) -> NoReturn:
     """End the process at once, without waiting for threads: what a handler computes in one cannot be stopped."""
     logging.shutdown()
     sys.stdout.flush()
     sys.stderr.flush()
-    os._exit(0)
+    os._exit(code)
 
 
 class _Server(uvicorn.Server):
@@ -102,7 +105,13 @@ class _Server(uvicorn.Server):
         if self.started:
             self._begin()
 
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        if self.should_exit:  # the second signal
+            leave(128 + sig)
+        super().handle_exit(sig, frame)
+
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        _leave_at_last()
         # First who waits on the line and who works: a handler may be calling this very server.
         self._board.stopping.set()
         self._board.claims.arrivals.ring()
@@ -115,3 +124,38 @@ class _Server(uvicorn.Server):
 
 def _leave(_number: int, _frame: FrameType | None) -> None:
     leave()
+
+
+def _stop_asked() -> threading.Event:
+    """Set by the first SIGTERM or SIGINT; the second one ends the process at once.
+
+    Python runs its handlers in the main thread, which sleeps on if the system gave the signal to another thread. The
+    wake-up file is written whichever thread got it, and a thread of its own reads it.
+    """
+    asked = threading.Event()
+    wakes, waker = os.pipe()
+    os.set_blocking(waker, False)
+    signal.set_wakeup_fd(waker)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda _number, _frame: None)
+
+    def listen() -> None:
+        os.read(wakes, 1)
+        _leave_at_last()
+        asked.set()
+        leave(128 + os.read(wakes, 1)[0])
+
+    threading.Thread(target=listen, name="signals", daemon=True).start()
+    return asked
+
+
+def _leave_at_last() -> None:
+    last = threading.Timer(LAST_SECONDS, leave)
+    last.daemon = True
+    last.start()
+
+
+def _lost(reason: str) -> None:
+    """The database is gone for good: what is held here belongs to nobody any more, so nothing is handed back."""
+    log.error("%s", reason)
+    leave(1)

@@ -10,4 +10,6 @@ pytest_plugins = [
     "tests.rig.browser",
     "tests.rig.standin",
     "tests.rig.working",
+    "tests.rig.proxy",
+    "tests.rig.trial_package",
 ]

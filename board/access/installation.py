@@ -41,7 +41,7 @@ def open_vault(settings: Settings, db: Database) -> Vault:
 
 def check_key(connection: Connection, vault: Vault) -> None:
     """Raise WrongKey unless the database belongs to one of the vault's keys."""
-    stored = _recall(connection, _FINGERPRINT)
+    stored = stored_fingerprint(connection)
     if stored not in vault.fingerprints:
         raise WrongKey(
             f"This database was set up with another encryption key (fingerprint {stored or 'none'}, yours has "
@@ -64,11 +64,21 @@ def installation_id(tx: Connection) -> str:
     return _remember(tx, _ID, secrets.token_hex(8))
 
 
+def read_installation_id(connection: Connection) -> str | None:
+    """The id of the board whose database this is; None where no process has started on it yet."""
+    return _recall(connection, _ID)
+
+
+def stored_fingerprint(connection: Connection) -> str | None:
+    """Of the encryption key that this database belongs to; None where no process has started on it yet."""
+    return _recall(connection, _FINGERPRINT)
+
+
 def _vault_from_file(settings: Settings, db: Database) -> Vault:
     path = settings.data_dir / "encryption_key"
     # In this order: another process that starts now makes the file before it stores the fingerprint.
     with db.read() as connection:
-        stored = _recall(connection, _FINGERPRINT)
+        stored = stored_fingerprint(connection)
     text = secret_file.read(path)
     if text is None:
         if stored is not None:  # a new key could read none of the secrets that are there

@@ -25,6 +25,7 @@ from board.tasks.ledger import Stale
 from board.tasks.read import BadFilter
 from board.tasks.states import IllegalMove
 from board.tasks.visible import NoSuchTask
+from board.upkeep.schedules import ScheduleRefused
 from board.worker.claims import ClaimLost, NoSuchClaim
 
 log = logging.getLogger(__name__)
@@ -112,6 +113,8 @@ def translate(error: Exception) -> ApiError:
             return ApiError(
                 409, "stale_version", "This task has changed meanwhile. Read it again, then repeat the change."
             )
+        case ScheduleRefused():
+            return ApiError(404 if error.code == "not_found" else 409, error.code, str(error))
         case DecisionRefused():
             return ApiError(_DECISION_STATUS.get(error.code, 409), error.code, str(error), error.details)
         case _ if isinstance(error, AWAY):
@@ -141,6 +144,7 @@ EXPECTED: tuple[type[Exception], ...] = (
     NoSuchTask,
     NoSuchClaim,
     ClaimLost,
+    ScheduleRefused,
     *AWAY,
 )
 

@@ -5,10 +5,8 @@ from __future__ import annotations
 from fastapi import APIRouter
 from fastapi.responses import JSONResponse
 
-from board.access.errors import WrongKey
-from board.access.installation import check_key
 from board.api.deps import TheBoard
-from board.db.migrate import SchemaError, check
+from board.health import is_ready, readiness
 
 router = APIRouter(tags=["health"])
 
@@ -21,20 +19,7 @@ async def healthz() -> JSONResponse:
 
 @router.get("/readyz")
 def readyz(board: TheBoard) -> JSONResponse:
-    """Whether database, schema and key are as they must be."""
-    checks: dict[str, str] = {}
-    try:
-        with board.db.read() as connection:
-            checks["database"] = "ok"
-            check(connection)
-            checks["migrations"] = "ok"
-            check_key(connection, board.vault)
-            checks["key"] = "ok"
-    except SchemaError as error:
-        checks["migrations"] = str(error)
-    except WrongKey as error:
-        checks["key"] = str(error)
-    except Exception:
-        checks["database"] = "The database does not answer. See BOARD_DATABASE_URL and the log."
-    good = all(value == "ok" for value in checks.values())
+    """Whether database, schema and key are as they must be, and whether the work in this process goes on."""
+    checks = readiness(board)
+    good = is_ready(checks)
     return JSONResponse({"status": "ready" if good else "not ready", "checks": checks}, 200 if good else 503)

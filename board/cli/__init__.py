@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 import typer
 
 from board.cli import catalogue, keys, serve, tasks, users
+from board.cli.doctor import doctor
 from board.cli.errors import sentence
 from board.cli.migrate import migrate
 
@@ -29,6 +30,7 @@ _COMMANDS: tuple[Callable[..., None], ...] = (
     serve.api,
     serve.worker,
     migrate,
+    doctor,
     tasks.submit,
     tasks.tasks,
     tasks.show,

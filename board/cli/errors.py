@@ -12,6 +12,7 @@ from board.access.rights import Forbidden
 from board.catalogue.apply import BadCatalogue
 from board.catalogue.store import UnknownType
 from board.db.migrate import SchemaError
+from board.db.place import BadPlace
 from board.serve import CannotListen
 from board.settings import SettingsError
 from board.tasks.intake import Duplicate, Problem
@@ -19,18 +20,23 @@ from board.tasks.ledger import Stale
 from board.tasks.read import BadFilter
 from board.tasks.states import IllegalMove
 from board.tasks.text import BadJson, NotJson
+from board.upkeep.schedules import ScheduleRefused
+from board.worker.presence import SecondHost
 
 # Errors whose text is written for people.
 EXPECTED = (
     AccessError,
     BadCatalogue,
     BadFilter,
+    BadPlace,
     CannotListen,
     Duplicate,
     Forbidden,
     IllegalMove,
     NotJson,
+    ScheduleRefused,
     SchemaError,
+    SecondHost,
     SettingsError,
     Stale,
     UnknownType,

@@ -14,9 +14,12 @@ from board import settings as all_settings
 from board.access import links
 from board.app import build_app
 from board.cli.output import AsJson, remark
-from board.db import migrate
+from board.db import migrate, place
+from board.health_port import HealthPort
 from board.rooms import Board, open_board
 from board.settings import Settings
+from board.worker import presence
+from board.worker.consumer import Consumer
 
 Host = Annotated[str, typer.Option(help="Address to listen on; 0.0.0.0 for all.")]
 Port = Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on; 0 takes a free one.")]
@@ -33,7 +36,7 @@ def up(
     settings = _settings(host, bound.getsockname()[1])
     migrate.upgrade(settings.database_url)
     board = open_board(settings)
-    board.make_consumer()
+    _enter(board.make_consumer())
     found = demos.load() if demo else []
     board.demo = bool(found)
     app = build_app(board)
@@ -51,6 +54,9 @@ def api(host: Host = "127.0.0.1", port: Port = 8000, as_json: AsJson = False) ->
     """The API and the pages alone; workers run beside it. Never migrates."""
     bound = serve.listen(host, port)
     board = open_board(_settings(host, bound.getsockname()[1]))
+    if board.db.is_sqlite:
+        with board.db.read() as connection:
+            presence.refuse_second_host(connection)
     serve.serve_api(board, build_app(board), bound, lambda: _greet(board, as_json, worker=False))
 
 
@@ -58,20 +64,35 @@ def worker(
     concurrency: Annotated[int | None, typer.Option(min=1, max=1000, help="Tasks at the same time.")] = None,
     types: Annotated[str, typer.Option(help="Only these types, separated by commas.")] = "",
     lanes: Annotated[str, typer.Option(help="Only these lanes, such as P0,P1.")] = "",
+    health_port: Annotated[
+        int | None, typer.Option(min=0, max=65535, help="Answer /healthz and /readyz here, on all addresses.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """A worker alone: takes tasks and runs their handlers. Never migrates."""
     only_lanes = [_lane(text) for text in _split(lanes)]
+    bound = None if health_port is None else serve.listen("0.0.0.0", health_port)  # noqa: S104 - whoever asks is elsewhere
     settings = _settings("127.0.0.1", 8000)
     if concurrency is not None:
         settings.concurrency = concurrency
     board = open_board(settings)
     consumer = board.make_consumer(only_types=_split(types) or None, only_lanes=only_lanes or None)
-    if as_json:
-        print(json.dumps({"worker": consumer.name, "concurrency": settings.concurrency}), flush=True)
-    else:
+    _enter(consumer)
+    health = HealthPort(board, bound) if bound is not None else None
+
+    def ready() -> None:
+        port = health.port if health else None
+        if as_json:
+            told = {"worker": consumer.name, "concurrency": settings.concurrency, "health_port": port}
+            print(json.dumps(told), flush=True)
+            return
         remark(f"The worker {consumer.name} takes up to {settings.concurrency} tasks at the same time.")
-    serve.serve_consumer(board)
+        if port is not None:
+            remark(f"Its health is told at port {port}: /healthz and /readyz.")
+
+    if health:
+        health.start()
+    serve.serve_consumer(board, ready)
 
 
 def _settings(host: str, port: int) -> Settings:
@@ -81,9 +102,19 @@ def _settings(host: str, port: int) -> Settings:
         name = "127.0.0.1" if host in ("0.0.0.0", "::", "") else host  # noqa: S104 - compared, not bound
         settings.public_url = f"http://[{name}]:{port}" if ":" in name else f"http://{name}:{port}"
     logs.set_up(settings.log_format)
+    place.check(settings.database_url)
     for unknown in all_settings.unknown_names():
         remark(f"{unknown} is not a setting of the board; it is ignored.")
     return settings
+
+
+def _enter(consumer: Consumer) -> None:
+    """Into the table of workers; others on the same SQLite file are no danger, but seldom what was wanted."""
+    if others := consumer.enter():
+        remark(
+            f"Another worker uses this SQLite database too ({', '.join(others)}). That is safe, but one process with a "
+            "larger BOARD_CONCURRENCY does the same work faster; for several, use PostgreSQL."
+        )
 
 
 def _greet(board: Board, as_json: bool, *, worker: bool) -> None:

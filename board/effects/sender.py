@@ -12,6 +12,7 @@ from board.effects.callbacks import receiver
 from board.effects.deliver import Outbox
 from board.effects.http import Doors
 from board.logs import first_line
+from board.patience import Patience
 
 log = logging.getLogger(__name__)
 
@@ -19,10 +20,10 @@ log = logging.getLogger(__name__)
 class Sender:
     """One per worker process; everything runs on the event loop. `wanted`: set it when a callback may be due."""
 
-    def __init__(self, outbox: Outbox, doors: Doors) -> None:
+    def __init__(self, outbox: Outbox, doors: Doors, patience: Patience) -> None:
         self.wanted = asyncio.Event()
         self.sending: set[asyncio.Task[None]] = set()
-        self._outbox, self._doors = outbox, doors
+        self._outbox, self._doors, self._patience = outbox, doors, patience
         self._busy: Counter[str] = Counter()  # calls under way, by receiver
 
     async def keep_sending(self) -> None:
@@ -35,7 +36,9 @@ class Sender:
                     for row in rows:
                         self._begin(row)
             except Exception as error:
-                log.error("could not look for callbacks: %s", first_line(error))
+                self._patience.failed("look for callbacks", error)
+            else:
+                self._patience.worked("look for callbacks")
 
     def _begin(self, row: RowMapping) -> None:
         where = receiver(row["target"])

@@ -1,7 +1,7 @@
 """The consumer: takes ready work, runs it on a few slots, keeps its leases, and hands everything back when it stops.
 
 The handlers run on an event loop of their own, and so does what asks for work and sends callbacks. APScheduler's
-threads keep the clock: polling, heartbeat, sweep. A handler that blocks the loop with pure computing therefore never
+threads keep the clock: polling, heartbeat, upkeep. A handler that blocks the loop with pure computing therefore never
 stops the heartbeat, and takes no further work until it is through.
 """
 
@@ -9,41 +9,40 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
-import secrets
-import socket
 import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
 from functools import partial
-from typing import Any
 
 from apscheduler.executors.pool import ThreadPoolExecutor as SchedulerThreads
 from apscheduler.schedulers.background import BackgroundScheduler
 from sqlalchemy import RowMapping, select
 
-from board.catalogue.store import Catalogue
 from board.db.clock import read_now
 from board.db.engine import Database
 from board.effects.deliver import Outbox
 from board.effects.http import Doors
 from board.effects.sender import Sender
 from board.logs import first_line
+from board.patience import Patience
 from board.queue import ledger_queue, live
 from board.queue.lanes import Shares
 from board.queue.ledger_queue import Scope
 from board.queue.live import QueueRules
 from board.tasks.ledger import Lease, Ledger
 from board.tasks.models import tasks
-from board.upkeep import ageing, sweep
+from board.upkeep import watch
+from board.upkeep.keeper import Chore, Keeper
+from board.upkeep.watch import Watch
+from board.worker.presence import BEAT_SECONDS, Presence
 from board.worker.run import Runner
 from board.worker.slots import Slots
 
 log = logging.getLogger(__name__)
 
 POLL_SECONDS = 1.0  # without any wake-up work still starts within this time
-AGEING_SECONDS = 30.0  # how often waiting tasks are looked at for ageing; a tenth of the time they must have waited
 FINISH_SECONDS = 1.0  # at a stop, short work may end by itself for so long; the rest is handed back
 # Computing on the loop is taken for work; after this time it is taken for an endless loop, and its leases run out.
 STUCK_SECONDS = 600.0
@@ -51,6 +50,7 @@ STUCK_SECONDS = 600.0
 # costs an innocent task one of its own crashes at most, and nothing else may wait for ever behind long work.
 SUSPECT_PATIENCE = 30.0
 STOP_SECONDS = 2.0  # after this the process leaves, whatever a handler does; its leases run out then
+WORD_SECONDS = 1.5  # at a stop, the database may take so long for the last word; else it is away
 
 
 class Consumer:
@@ -60,52 +60,71 @@ class Consumer:
         self,
         db: Database,
         ledger: Ledger,
-        catalogue: Catalogue,
         runner: Runner,
         outbox: Outbox,
+        keeper: Keeper,
+        presence: Presence,
+        watcher: Watch,
         *,
+        name: str,
         concurrency: int,
         reserved_p0: int,
         weights: Sequence[int],
-        ageing_after: float,
         zone: str,
         lease: float,
         allow_private: Sequence[str],
         only_types: Sequence[str] | None = None,
         only_lanes: Sequence[int] | None = None,
     ) -> None:
-        self.name = f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(2)}"
-        self._db, self._ledger, self._catalogue = db, ledger, catalogue
-        self._runner = runner
+        self.name = name
+        self.on_lost: Callable[[str], None] = lambda _: None  # told once, when the database is gone for good
+        self.looked_at = time.monotonic()  # when work was last asked for, with success
+        self._db, self._ledger = db, ledger
+        self._runner, self._keeper, self._presence, self._watch = runner, keeper, presence, watcher
         self._concurrency, self._lease = concurrency, lease
-        self._ageing_after, self._zone, self._weights = ageing_after, zone, weights
+        self._zone, self._weights = zone, weights
         self._slots = Slots(concurrency, reserved_p0)
         self._shares = Shares(weights)
         self._rules = QueueRules()
         self._only_types, self._only_lanes = only_types, only_lanes
         self._doors = Doors(allow_private)
-        self._sender = Sender(outbox, self._doors)
+        self._patience = Patience()
+        self._sender = Sender(outbox, self._doors, self._patience)
         self._loop = asyncio.new_event_loop()
         self._loop_thread = threading.Thread(target=self._run_loop, name="handlers", daemon=True)
         self._loop_seen = time.monotonic()  # when the loop last had a moment for anything
         self._held: dict[Lease, asyncio.Task[None] | None] = {}  # None: claimed, not yet begun
         self._work_wanted = asyncio.Event()
         self._alone: Lease | None = None  # the suspect that runs: nothing is begun beside it
+        self._claimed = False  # since the last heartbeat
         self._stopping = False
+        self._entered = False
         self._scheduler = BackgroundScheduler(
-            executors={"default": SchedulerThreads(4)},
+            # A thread for each job: one that hangs, as every one does when the network swallows the database's
+            # answers, must not keep the heartbeat waiting once it is back.
+            executors={"default": SchedulerThreads(len(keeper.chores) + 3)},
             job_defaults={"coalesce": True, "max_instances": 1, "misfire_grace_time": None},
             timezone="UTC",
         )
 
+    def enter(self) -> list[str]:
+        """Enter the table of workers, once, before the start. Returns and raises what Presence.enter does."""
+        self._entered = True
+        return self._presence.enter()
+
     def start(self) -> None:
         """Begin to take work. Returns at once."""
+        if not self._entered:
+            self.enter()
         self._loop_thread.start()
         every = self._scheduler.add_job
         every(self._tick, "interval", seconds=POLL_SECONDS, id="poll")
-        every(self._heartbeat, "interval", seconds=self._lease / 4, id="heartbeat")
-        every(self._age, "interval", seconds=AGEING_SECONDS, id="ageing")
-        every(self._sweep, "interval", seconds=min(10.0, self._lease), id="sweep")
+        every(self._heartbeat, "interval", seconds=min(BEAT_SECONDS, self._lease / 4), id="heartbeat")
+        every(self._look_at_database, "interval", seconds=watch.LOOK_SECONDS, id="watch")
+        begin = datetime.now(UTC)
+        for chore in self._keeper.chores:  # the first, finding a leader, at once; the leader's own a moment later
+            first = {} if chore.alone else {"next_run_time": begin}
+            every(self._do, "interval", [chore], seconds=chore.every, id=chore.what, **first)
         self._scheduler.start()
         self.wake()
         self.wake_outbox()
@@ -126,14 +145,21 @@ class Consumer:
             self._loop.call_soon_threadsafe(self._loop.run_in_executor, None, self._stop_cancelled)
 
     def stop(self) -> None:
-        """Take nothing new, let short work end, hand back the rest. Returns within about STOP_SECONDS."""
-        self._stopping = True
+        """Take nothing new, let short work end, hand back the rest.
+
+        Returns within STOP_SECONDS and WORD_SECONDS, also when the database does not answer.
+        """
+        if not self._scheduler.running:
+            return  # never started, or stopped already
+        self._stopping = self._patience.over = True
+        logging.getLogger("apscheduler").setLevel(logging.CRITICAL)  # a job that just wanted to begin is no error
         self._scheduler.shutdown(wait=False)
         done = asyncio.run_coroutine_threadsafe(self._wind_down(), self._loop)
         try:
             done.result(timeout=STOP_SECONDS)
         except TimeoutError:
             log.warning("%d task(s) did not stop in time; their leases will run out", len(self._held))
+        _briefly(self._say_goodbye)
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._loop_thread.join(timeout=0.5)
         if not self._loop_thread.is_alive() and not self._held:
@@ -144,20 +170,30 @@ class Consumer:
     def _tick(self) -> None:
         self._loop.call_soon_threadsafe(self._see_loop)
         self._stop_cancelled()
-        self._guarded("read the queue's settings", self._read_rules)
-        self._guarded("finish grace times", lambda: sweep.finish_grace(self._db, self._ledger))
+        self._patience.run("read the queue's settings", self._read_rules)
         self.wake()
         self.wake_outbox()
+
+    def _do(self, chore: Chore) -> None:
+        def work() -> None:
+            if self._keeper.do(chore):
+                self.wake()  # it has perhaps made something ready
+
+        self._patience.run(chore.what, work)
+
+    def _look_at_database(self) -> None:
+        def look() -> None:
+            if (reason := self._watch.look()) is not None and not self._stopping:
+                self._stopping = self._patience.over = True
+                self.on_lost(reason)
+
+        self._patience.run("look whether the database is still the same", look)
 
     def _read_rules(self) -> None:
         with self._db.read() as connection:
             self._rules = live.read(connection)
             moment = read_now(connection)
         self._shares.set_weights(self._rules.weights_at(moment, self._zone, self._weights))
-
-    def _age(self) -> None:
-        self._guarded("age waiting tasks", lambda: ageing.age(self._db, self._ageing_after))
-        self._guarded("look at deadlines", lambda: (ageing.hurry(self._db), ageing.mark_missed(self._db)))
 
     def _see_loop(self) -> None:
         self._loop_seen = time.monotonic()
@@ -169,25 +205,27 @@ class Consumer:
             log.error("a handler blocks this worker for more than %g s; its tasks are left to others", STUCK_SECONDS)
 
     def _renew(self, seconds: float) -> None:
+        """A sign of life of the worker and of every lease it holds, in one transaction."""
         held = list(self._held)
-        if not held:
-            return
 
         def renew() -> None:
+            claimed, self._claimed = self._claimed, False
             with self._db.write() as tx:
-                alive = self._ledger.renew(tx, self.name, held, seconds)
+                self._presence.beat(tx, len(held), claimed=claimed)
+                alive = self._ledger.renew(tx, self.name, held, seconds) if held else {}
             for lease in held:
                 if lease.task not in alive:  # just settled, or lost: then nothing of this attempt counts any more
                     self._cancel(lease)
 
-        self._guarded("renew leases", renew)
+        self._patience.run("renew leases", renew)
 
-    def _sweep(self) -> None:
-        def rescue() -> None:
-            if sweep.rescue_leases(self._db, self._ledger, self._catalogue):
-                self.wake()
+    def _say_goodbye(self) -> None:
+        def leave() -> None:
+            with self._db.write() as tx:
+                self._presence.leave(tx)
+                self._keeper.leave(tx)
 
-        self._guarded("rescue lost leases", rescue)
+        self._patience.run("say goodbye", leave)
 
     def _stop_cancelled(self) -> None:
         held = {lease.task: lease for lease in list(self._held)}
@@ -201,15 +239,7 @@ class Consumer:
             for task in asked:
                 self._cancel(held[task])
 
-        self._guarded("look for cancelled tasks", look)
-
-    def _guarded(self, what: str, work: Callable[[], Any]) -> None:
-        """A database that is away for a moment must not end the consumer: it says so and tries again next time."""
-        try:
-            work()
-        except Exception as error:
-            if not self._stopping:
-                log.error("could not %s: %s", what, first_line(error))
+        self._patience.run("look for cancelled tasks", look)
 
     # -- claiming: the statements in a thread, the beginning on the loop -------------------------------------------
 
@@ -221,8 +251,10 @@ class Consumer:
                 while rows := await asyncio.to_thread(self._take):
                     for row in rows:
                         self._begin(row)
+                self.looked_at = time.monotonic()
+                self._patience.worked("claim work")
             except Exception as error:
-                log.error("could not claim work: %s", first_line(error))
+                self._patience.failed("claim work", error)
 
     def _take(self) -> Sequence[RowMapping]:
         if self._stopping or self._alone is not None or self._rules.paused:
@@ -250,6 +282,7 @@ class Consumer:
                 lease=self._lease,
                 suspects=suspects,
             )
+        self._claimed = self._claimed or bool(taken)
         for row in taken:  # from now on the heartbeat keeps them, even if the loop is blocked before they begin
             lease = Lease(row["id"], row["lease_token"])
             self._held[lease] = None
@@ -303,3 +336,10 @@ class Consumer:
             task.cancel()
         await asyncio.gather(*working, return_exceptions=True)
         await self._doors.close()
+
+
+def _briefly(word: Callable[[], None]) -> None:
+    """Say a word to the database, and go on without an answer when it takes its time."""
+    saying = threading.Thread(target=word, daemon=True)
+    saying.start()
+    saying.join(WORD_SECONDS)

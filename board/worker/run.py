@@ -13,11 +13,12 @@ from sqlalchemy import RowMapping
 from board import templating
 from board.catalogue.spec import TypeSpec
 from board.catalogue.store import Catalogue
-from board.db.engine import Database
+from board.db.engine import AWAY, Database
 from board.db.types import dump_json
 from board.effects import operations
 from board.effects.callbacks import Documents
 from board.effects.http import Doors
+from board.logs import first_line
 from board.ports import (
     Cause,
     ConnectionView,
@@ -99,7 +100,10 @@ class Runner:
             await _surely(self._ending.stopped, lease, by)
             raise
         except Exception as error:  # the database was away, or a secret cannot be opened
-            log.exception("task %s could not be prepared", row["task_id"])
+            if isinstance(error, AWAY):
+                log.error("task %s could not be prepared: %s", row["task_id"], first_line(error))
+            else:
+                log.exception("task %s could not be prepared", row["task_id"])
             message = f"The attempt could not begin: {type(error).__name__}. The log has the details."
             outcome = Failure(ErrorClass.TRANSIENT, Cause.PRECONDITION, message)
         operation = prepared.job.operation if prepared else None
