@@ -105,7 +105,7 @@ class Board:
             self.watch,
             name=name,
             concurrency=settings.concurrency,
-            reserved_p0=settings.reserved_p0_slots,
+            reserved_p0=settings.kept_for_p0,
             weights=settings.lane_weights,
             zone=settings.timezone,
             lease=settings.lease,

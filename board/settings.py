@@ -194,6 +194,13 @@ class Settings(BaseSettings):
         return value
 
     @property
+    def kept_for_p0(self) -> int:
+        """The slots of a worker that only P0 may take. Below four slots a kept one would cost a third or more of the
+        work, so there it is kept only where somebody asked for it."""
+        asked = "reserved_p0_slots" in self.model_fields_set
+        return self.reserved_p0_slots if asked or self.concurrency >= 4 else 0
+
+    @property
     def is_sqlite(self) -> bool:
         return self.database_url.startswith("sqlite")
 

@@ -1,7 +1,8 @@
-"""Whose turn it is: four lanes share the slots by smooth weighted round robin. Pure: no database, no clock.
+"""Whose turn it is: four lanes share the slots by weighted round robin. Pure: no database, no clock.
 
-Smooth: with weights 16 : 5 : 2 : 1 the picks of the small lanes are spread over a round instead of coming in a row, so
-that even a short look at the order shows the shares. A lane that holds nothing takes no part and gives its share away.
+A round gives each lane as many turns as its weight, the urgent lanes first. So a burst that fits into a round runs in
+the order of its priorities, and under lasting load each lane gets its share of every round. A lane that holds nothing
+takes no part and gives its share away; what it did not use is not saved up.
 """
 
 from __future__ import annotations
@@ -14,17 +15,19 @@ DEFAULT_WEIGHTS = (16, 5, 2, 1)
 
 
 class Shares:
-    """The memory of one consumer: who has had how many turns. Not shared; each process keeps the shares by itself."""
+    """The memory of one consumer: who has turns left in this round. Not shared; each process keeps its own."""
 
     def __init__(self, weights: Sequence[int] = DEFAULT_WEIGHTS) -> None:
-        self._credit = dict.fromkeys(LANES, 0)
         self.set_weights(weights)
 
     def set_weights(self, weights: Sequence[int]) -> None:
-        """New weights from the next pick on. ValueError unless there is one of at least 1 for each lane."""
+        """New weights, from a new round on. ValueError unless there is one of at least 1 for each lane."""
         if len(weights) != len(LANES) or any(weight < 1 for weight in weights):
             raise ValueError("give four weights of at least 1, for P0 to P3")
-        self._weights = dict(zip(LANES, weights, strict=True))
+        wanted = dict(zip(LANES, weights, strict=True))
+        if wanted != getattr(self, "_weights", None):
+            self._weights = wanted
+            self._left = dict(wanted)
 
     def share(self, slots: int, rest: int, ready: Mapping[int, int]) -> dict[int, int]:
         """How many of the free slots each lane gets.
@@ -45,14 +48,15 @@ class Shares:
             left[lane] -= 1
             if not left[lane]:
                 del left[lane]
+        if not left:  # nothing waits any more: what is spent in this round must not hold up the next rush order
+            self._left = dict(self._weights)
         return {lane: number for lane, number in given.items() if number}
 
     def _pick(self, lanes: Mapping[int, int]) -> int:
-        for lane in LANES:
-            if lane not in lanes:
-                self._credit[lane] = 0  # who was away has saved nothing up
-        for lane in lanes:
-            self._credit[lane] += self._weights[lane]
-        chosen = max(lanes, key=lambda lane: (self._credit[lane], -lane))
-        self._credit[chosen] -= sum(self._weights[lane] for lane in lanes)
+        """The most urgent lane that has a turn left; when none has, a new round begins."""
+        chosen = next((lane for lane in LANES if lane in lanes and self._left[lane] > 0), None)
+        if chosen is None:
+            self._left = dict(self._weights)
+            chosen = min(lanes)
+        self._left[chosen] -= 1
         return chosen

@@ -1,4 +1,4 @@
-"""Shares of the lanes: exact over a round, smooth inside it, and nobody waits for ever."""
+"""Shares of the lanes: exact over a round, urgent first inside it, and nobody waits for ever."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from board.queue.lanes import DEFAULT_WEIGHTS, LANES, Shares
+from board.settings import Settings
 
 ENDLESS = 10**9
 FULL = dict.fromkeys(LANES, ENDLESS)
@@ -32,7 +33,8 @@ def test_shares_hold_within_5_percent_however_slots_come_free(batches: list[int]
         got.update(shares.share(slots, slots, FULL))
     total = sum(batches)
     for lane, weight in zip(LANES, DEFAULT_WEIGHTS, strict=True):
-        assert abs(got[lane] - total * weight / ROUND) <= max(1.0, 0.05 * total * weight / ROUND)
+        # A round that has only begun has given its first turns to the urgent lanes.
+        assert abs(got[lane] - total * weight / ROUND) <= max(weight, 0.05 * total * weight / ROUND)
 
 
 @given(weights=st.lists(st.integers(1, 50), min_size=4, max_size=4))
@@ -44,15 +46,27 @@ def test_no_lane_waits_longer_than_one_round(weights: list[int]) -> None:
         assert max(b - a for a, b in itertools.pairwise(places)) <= sum(weights)
 
 
-def test_the_small_lanes_are_spread_over_the_round() -> None:
-    first = order(Shares(), ROUND)
-    assert 1 in first[:3]
-    assert [lane for lane in first if lane != 0] != sorted(lane for lane in first if lane != 0)
+def test_a_burst_runs_in_the_order_of_its_priorities() -> None:
+    shares, waiting, order = Shares(), {0: 3, 1: 4, 2: 2, 3: 1}, []
+    while any(waiting.values()):
+        [(lane, _)] = shares.share(1, 1, waiting).items()
+        waiting[lane] -= 1
+        order.append(lane)
+    assert order == [0, 0, 0, 1, 1, 1, 1, 2, 2, 3]
+
+
+def test_after_a_quiet_moment_a_rush_order_comes_first_again() -> None:
+    shares = Shares()
+    for _ in range(16):
+        shares.share(1, 1, {0: 5, 3: 5})  # P0 has spent its turns of this round
+    shares.share(40, 40, {0: 5, 3: 5})  # and then all that waited is taken
+    assert shares.share(1, 1, {0: 1, 1: 1, 3: 1}) == {0: 1}
 
 
 def test_an_empty_lane_gives_its_share_away_and_saves_nothing_up() -> None:
     shares = Shares()
     assert Counter(order(shares, 80, {1: ENDLESS, 2: ENDLESS, 3: ENDLESS})) == {1: 50, 2: 20, 3: 10}
+    order(shares, ROUND)  # the round that was under way
     assert Counter(order(shares, ROUND)) == dict(zip(LANES, DEFAULT_WEIGHTS, strict=True))
 
 
@@ -85,4 +99,19 @@ def test_new_weights_count_from_the_next_pick_on() -> None:
     shares = Shares()
     order(shares, 10)
     shares.set_weights((1, 1, 1, 1))
+    shares.set_weights((1, 1, 1, 1))  # the same again starts nothing anew
     assert Counter(order(shares, 400))[3] == pytest.approx(100, abs=2)
+
+
+@pytest.mark.parametrize(
+    ("given_settings", "kept"),
+    [
+        ({}, 1),
+        ({"concurrency": 4}, 1),
+        ({"concurrency": 3}, 0),
+        ({"concurrency": 2, "reserved_p0_slots": 1}, 1),
+        ({"reserved_p0_slots": 0}, 0),
+    ],
+)
+def test_a_small_worker_keeps_a_slot_only_when_asked(given_settings: dict[str, int], kept: int) -> None:
+    assert Settings(**given_settings).kept_for_p0 == kept  # type: ignore[arg-type]

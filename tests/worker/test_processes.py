@@ -29,7 +29,7 @@ def test_tasks_of_a_killed_worker_come_back(board: WorkingBoard, worker: StartWo
     board.type("ask", use="none")
     for number in range(50):
         board.submit(f"ask-{number}", type="ask")
-    first = worker(BOARD_RESERVED_P0_SLOTS="0")  # both slots for anybody
+    first = worker()
     for number in range(50):
         board.wait(f"ask-{number}", "needs_review", timeout=60)
     for name in ("a", "b"):
