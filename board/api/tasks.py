@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Header, Query, Request
 from fastapi.responses import JSONResponse
+from pydantic import BeforeValidator, Field
 
 from board.access.rights import Act, Actor
 from board.api.bulk import flags
@@ -34,7 +35,12 @@ from board.tasks.visible import visible
 router = APIRouter(prefix="/tasks", tags=["tasks"], route_class=StrictRoute)
 
 _SEQ = re.compile("[0-9]{1,9}")
-Wait = Annotated[float | None, Query(ge=0, le=60, description="seconds to wait for the result, at most 60")]
+# An expression that came out empty in the caller's flow means that he does not wait.
+Wait = Annotated[
+    Annotated[float, Field(ge=0, le=60)] | None,
+    BeforeValidator(lambda given: None if given == "" else given),
+    Query(description="seconds to wait for the result, at most 60"),
+]
 
 
 @router.post("", status_code=201)

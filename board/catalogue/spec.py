@@ -159,6 +159,8 @@ class ReviewRule(Block):
 
 
 class ReviewSpec(Block):
+    """When a person is asked, and how."""
+
     when: Literal["always", "never", "rules"] | None = None  # left out: never; for handler none: always
     rules: list[ReviewRule] = []
     sample: float = Field(default=0, ge=0, le=100)
@@ -171,6 +173,12 @@ class ReviewSpec(Block):
     editable: list[str] = []
     max_rounds: int = Field(default=5, ge=1, le=100)
     grace: Annotated[Duration, Field(ge=0, le=300)] = 10.0
+
+    @model_validator(mode="after")
+    def _rules_there(self) -> ReviewSpec:
+        if self.when == "rules" and not self.rules and not self.sample:
+            raise ValueError("when is rules, but there are none: nothing would ever be asked; add rules or write never")
+        return self
 
 
 class ActionSpec(BaseModel):

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from board import settings
 from board.access import links, users
 from board.access.errors import AccessError
 from board.access.rights import Role
@@ -57,6 +58,8 @@ def _show_link(person: users.Person, link: str, as_json: bool) -> None:
     if as_json:
         print_json({**asdict(person), "setup_url": link})
     else:
+        if "public_url" not in settings.load().model_fields_set:
+            remark("BOARD_PUBLIC_URL is not set, so the link leads to port 8000 of this machine.")
         remark(f"Give this link to {person.email} ({person.role}); it serves once, within 24 hours:")
         print(link)
 

@@ -52,3 +52,9 @@ def test_a_wait_that_does_not_fit_makes_no_task(one_api: Api, wait: str) -> None
     answer = one_api.post(f"/tasks?wait={wait}", json={"type": "trial", "task_id": "T-1"})
     assert (answer.status_code, answer.json()["details"][0]["field"]) == (422, "wait")
     assert one_api.get("/tasks/T-1").status_code == 404
+
+
+def test_an_empty_wait_means_not_waiting(one_api: Api) -> None:
+    made = one_api.post("/tasks?wait=", json={"type": "trial", "task_id": "empty-wait"})
+    assert (made.status_code, made.json()["status"]) == (201, "pending")
+    assert one_api.get("/tasks/empty-wait?wait=").status_code == 200
