@@ -108,10 +108,10 @@ class _Server(uvicorn.Server):
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         if self.should_exit:  # the second signal
             leave(128 + sig)
+        _leave_at_last()
         super().handle_exit(sig, frame)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        _leave_at_last()
         # First who waits on the line and who works: a handler may be calling this very server.
         self._board.stopping.set()
         self._board.claims.arrivals.ring()
