@@ -174,12 +174,6 @@ class ReviewSpec(Block):
     max_rounds: int = Field(default=5, ge=1, le=100)
     grace: Annotated[Duration, Field(ge=0, le=300)] = 10.0
 
-    @model_validator(mode="after")
-    def _rules_there(self) -> ReviewSpec:
-        if self.when == "rules" and not self.rules and not self.sample:
-            raise ValueError("when is rules, but there are none: nothing would ever be asked; add rules or write never")
-        return self
-
 
 class ActionSpec(BaseModel):
     model_config = ConfigDict(extra="allow", frozen=True)

@@ -150,7 +150,6 @@ def test_what_is_not_served_yet_says_so(part: dict[str, Any], path: str) -> None
         ({"limits": {"concurrency": 0}}, "limits.concurrency"),
         ({"review": {"when": "often"}}, "review.when"),
         ({"review": {"rules": [{"confidence_below": 2}]}}, "review.rules[0].confidence_below"),
-        ({"review": {"when": "rules"}}, "review"),
         ({"review": {"rules": [{"risks": "any", "confidence_below": 0.5}]}}, "review.rules[0]"),
         ({"review": {"rules": [{"output": "label =="}]}}, "review.rules[0].output"),
         ({"review": {"sample": 101}}, "review.sample"),
