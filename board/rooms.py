@@ -21,6 +21,8 @@ from board.effects.deliver import Outbox
 from board.effects.guard import Guard
 from board.ports import Handler
 from board.queue import live
+from board.queue.ledger_queue import LedgerQueue
+from board.queue.wanted import Queue
 from board.review.decide import Decisions
 from board.review.read import open_summaries
 from board.review.visits import Visits
@@ -50,6 +52,7 @@ class Board:
     catalogue: Catalogue
     handlers: Mapping[str, Handler]
     ledger: Ledger
+    queue: Queue
     visits: Visits
     intake: Intake
     decisions: Decisions
@@ -98,6 +101,7 @@ class Board:
         self.consumer = Consumer(
             self.db,
             self.ledger,
+            self.queue,
             runner,
             Outbox(self.db, self.webhook_secret),
             keeper,
@@ -154,6 +158,7 @@ def open_board(settings: Settings, *, handlers: Callable[[], Mapping[str, Handle
         Guard(settings.allow_private_targets).check_url,
         partial(acts_outside, known),
     )
+    queue = LedgerQueue(db, ledger)
     board = Board(
         settings=settings,
         db=db,
@@ -161,10 +166,11 @@ def open_board(settings: Settings, *, handlers: Callable[[], Mapping[str, Handle
         catalogue=catalogue,
         handlers=known,
         ledger=ledger,
+        queue=queue,
         visits=visits,
         intake=intake,
         decisions=Decisions(ledger, catalogue),
-        claims=Claims(db, ledger, catalogue, weights=settings.lane_weights, zone=settings.timezone),
+        claims=Claims(db, ledger, catalogue, queue, weights=settings.lane_weights, zone=settings.timezone),
         schedules=Schedules(db, intake, settings.timezone),
         watch=watch,
         webhook_secret=secret,

@@ -11,7 +11,7 @@ from sqlalchemy import Connection, RowMapping, select, text
 from board.db import clock
 from board.db.engine import Database
 from board.queue import ledger_queue
-from board.queue.ledger_queue import Scope
+from board.queue.wanted import Scope, Wanted
 from board.tasks.history import By
 from board.tasks.ledger import Ledger
 from board.tasks.models import task_events, tasks
@@ -70,9 +70,15 @@ def create(db: Database, ledger: Ledger, task_id: str, **columns: Any) -> int:
 
 
 def claim(db: Database, ledger: Ledger, lane: int = 2, limit: int = 10, **options: Any) -> list[RowMapping]:
-    options = {"worker": "w1", "lease": 60.0} | options
     with db.write() as tx:
-        return ledger.claim(tx, lane=lane, limit=limit, **options)
+        return claim_lane(tx, ledger, lane, limit, **options)
+
+
+def claim_lane(tx: Connection, ledger: Ledger, lane: int = 2, limit: int = 10, **options: Any) -> list[RowMapping]:
+    """The first ready tasks of a lane, claimed in this transaction."""
+    who: dict[str, Any] = {"worker": "w1", "lease": 60.0}
+    who |= {name: options.pop(name) for name in ("worker", "lease", "by") if name in options}
+    return ledger.claim(tx, ledger.candidates(tx, lane=lane, limit=limit, **options), **who)
 
 
 def take(
@@ -81,7 +87,8 @@ def take(
     """Up to so many tasks of any lane, the most urgent first."""
     scope = scope or Scope()
     shares = dict.fromkeys(scope.lanes, slots)
-    return ledger_queue.take(tx, ledger, scope, shares, most=slots, worker=worker, lease=60)
+    wanted = Wanted(scope=scope, slots=slots, rest=slots, worker=worker, lease=60)
+    return list(ledger_queue.take(tx, ledger, wanted, shares))
 
 
 def row_of(db: Database, task: int) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from board.ports import ErrorClass
 from board.rooms import Board
 from board.tasks import view
 from board.worker.claims import Claimed, Settled, Standing
-from board.worker.handing_out import MAX_WORKER, HandedOut, Wanted
+from board.worker.handing_out import MAX_WORKER, HandedOut, WorkWanted
 
 router = APIRouter(prefix="/claims", tags=["claims"], route_class=StrictRoute)
 
@@ -113,7 +113,7 @@ async def claim(
     """Take up to `limit` tasks that wait for outside workers; an empty list when there is none."""
     actor.require(Act.WORK)
     lanes = None if body.lanes is None else sorted({int(name[1]) for name in body.lanes})
-    wanted = Wanted(body.worker, body.limit, body.lease, body.types, lanes)
+    wanted = WorkWanted(body.worker, body.limit, body.lease, body.types, lanes)
     end = time.monotonic() + (wait or 0)
     with board.claims.arrivals.listen() as arrived:
         while True:

@@ -2,43 +2,59 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+import threading
+from collections.abc import Mapping, Sequence
 
-from sqlalchemy import ColumnElement, Connection, RowMapping, func, select
+from sqlalchemy import Connection, RowMapping, func, select
 
 from board.db.clock import now
-from board.queue.lanes import LANES
-from board.tasks.claiming import claimable
-from board.tasks.history import By
+from board.db.engine import Database
+from board.queue.lanes import Shares
+from board.queue.wanted import Scope, Taken, Wanted
 from board.tasks.ledger import Ledger
 from board.tasks.models import tasks
-from board.tasks.states import Pool
+
+# Others may take what was just seen; after so many looks an empty answer is honest enough, and the claimer asks again.
+TRIES = 3
+# A suspect waits so long for a busy worker to be empty. Then it begins beside what still runs: being its neighbour once
+# costs an innocent task one of its own crashes at most, and nothing else may wait for ever behind long work.
+SUSPECT_PATIENCE = 30.0
 
 
-@dataclass(frozen=True, slots=True)
-class Scope:
-    """What one claimer may take. Empty or None: no limit."""
+class LedgerQueue:
+    """board.queue.wanted.Queue without anything but the database."""
 
-    pool: Pool = Pool.BOARD
-    only_types: Sequence[str] | None = None
-    without_types: Collection[str] = ()  # paused ones
-    only_lanes: Sequence[int] | None = None
+    def __init__(self, db: Database, ledger: Ledger) -> None:
+        self._db, self._ledger = db, ledger
+        self._shares = Shares()
+        self._turn = threading.Lock()  # the shares are one memory for all who claim from this process
 
-    @property
-    def lanes(self) -> Sequence[int]:
-        return LANES if self.only_lanes is None else self.only_lanes
+    def claim(self, wanted: Wanted) -> Taken:
+        """As board.queue.wanted.Queue.claim says."""
+        for _ in range(TRIES):
+            with self._db.read() as connection:
+                shares, alone = self._look(connection, wanted)
+            if not shares:
+                break
+            with self._db.write() as tx:
+                rows = take(tx, self._ledger, wanted, shares, suspects=alone)
+                if rows and wanted.within is not None:
+                    wanted.within(tx, rows)
+            if rows:
+                return Taken(rows, alone)
+        return Taken()
 
-    def narrow(self) -> list[ColumnElement[bool]]:
-        found: list[ColumnElement[bool]] = []
-        if self.only_types is not None:
-            found.append(tasks.c.type.in_(self.only_types))
-        if self.without_types:
-            found.append(tasks.c.type.not_in(self.without_types))
-        return found
-
-    def ready(self, *, suspects: bool = False) -> list[ColumnElement[bool]]:
-        return [*claimable(self.pool, suspects=suspects), *self.narrow()]
+    def _look(self, connection: Connection, wanted: Wanted) -> tuple[dict[int, int], bool]:
+        """How much each lane gives, and whether it is a suspect that must run alone."""
+        scope = wanted.scope
+        if suspects_wait(connection, scope):
+            if wanted.busy and not suspects_wait(connection, scope, SUSPECT_PATIENCE):
+                return {}, False  # take nothing until this claimer is empty: the suspect runs alone
+            return dict.fromkeys(scope.lanes, 1), True
+        waiting = ready(connection, scope, wanted.slots)
+        with self._turn:
+            self._shares.set_weights(wanted.weights)
+            return self._shares.share(wanted.slots, wanted.rest, waiting), False
 
 
 def suspects_wait(connection: Connection, scope: Scope, since: float = 0.0) -> bool:
@@ -59,34 +75,23 @@ def ready(connection: Connection, scope: Scope, limit: int) -> dict[int, int]:
 
 
 def take(
-    tx: Connection,
-    ledger: Ledger,
-    scope: Scope,
-    shares: Mapping[int, int],
-    *,
-    most: int,
-    worker: str,
-    lease: float,
-    suspects: bool = False,
-    by: By | None = None,
-) -> list[RowMapping]:
-    """Claim what each lane was given, urgent lanes first, together at most `most`, in one transaction.
+    tx: Connection, ledger: Ledger, wanted: Wanted, shares: Mapping[int, int], *, suspects: bool = False
+) -> Sequence[RowMapping]:
+    """Claim what each lane was given, urgent lanes first, together at most what is wanted.
 
-    lease: seconds. suspects: only tasks that must run alone. by: who claims, left out the worker of that name.
+    suspects: only tasks that must run alone, and only one.
     """
-    taken: list[RowMapping] = []
+    most = 1 if suspects else wanted.slots
+    found: list[RowMapping] = []
     for lane in sorted(shares):
-        if len(taken) >= most:
+        if len(found) >= most:
             break
-        taken += ledger.claim(
+        found += ledger.candidates(
             tx,
             lane=lane,
-            limit=min(shares[lane], most - len(taken)),
-            worker=worker,
-            lease=lease,
+            limit=min(shares[lane], most - len(found)),
             suspects=suspects,
-            pool=scope.pool,
-            narrow=scope.narrow(),
-            by=by,
+            pool=wanted.scope.pool,
+            narrow=wanted.scope.narrow(),
         )
-    return taken
+    return ledger.claim(tx, found, worker=wanted.worker, lease=wanted.lease, by=wanted.by)

@@ -15,6 +15,9 @@ from board.tasks.history import KINDS, By, event_row
 from board.tasks.models import READY, SUSPECT, attempts, task_events, tasks
 from board.tasks.states import Move, Phase, Pool, Status
 
+# What is known of a task before it is claimed.
+_CANDIDATE = (tasks.c.id, tasks.c.status, tasks.c.type, tasks.c.type_version, tasks.c.phase, tasks.c.lane)
+
 
 @dataclass(frozen=True, slots=True)
 class Lease:
@@ -39,27 +42,23 @@ def claimable(pool: Pool, *, suspects: bool = False) -> list[ColumnElement[bool]
 class Claiming(Followed):
     """The part of the ledger by which workers take tasks."""
 
-    def claim(
+    def candidates(
         self,
         tx: Connection,
         *,
         lane: int,
         limit: int,
-        worker: str,
-        lease: float,
         suspects: bool = False,
         pool: Pool = Pool.BOARD,
         narrow: Sequence[ColumnElement[bool]] = (),
-        by: By | None = None,
     ) -> list[RowMapping]:
-        """Take ready work of one lane, by rank, then oldest first, and return the whole task rows.
+        """The first ready tasks of one lane, by rank, then oldest first: locked, and not yet claimed.
 
-        The ids are found through the partial index ix_tasks_ready and locked; rows that another worker is just taking
-        are skipped (on SQLite writers stand in line anyway). lease: seconds. suspects: only tasks that must run alone.
-        narrow: what else must hold. by: who claims, left out the worker of that name.
+        Found through the partial index ix_tasks_ready; rows that another worker is just taking are skipped (on SQLite
+        writers stand in line anyway). suspects: only tasks that must run alone. narrow: what else must hold.
         """
         found = (
-            select(tasks.c.id, tasks.c.status)
+            select(*_CANDIDATE)
             .where(*claimable(pool, suspects=suspects), tasks.c.lane == lane, *narrow)
             .where(tasks.c.suspect.is_(suspects))
             .order_by(tasks.c.rank, tasks.c.ready_at, tasks.c.id)
@@ -67,7 +66,16 @@ class Claiming(Followed):
         )
         if tx.dialect.name == "postgresql":
             found = found.with_for_update(skip_locked=True)
-        was = {row.id: row.status for row in tx.execute(found)}
+        return list(tx.execute(found).mappings())
+
+    def claim(
+        self, tx: Connection, found: Sequence[RowMapping], *, worker: str, lease: float, by: By | None = None
+    ) -> list[RowMapping]:
+        """Claim candidates of this very transaction, in their order, and return the whole task rows.
+
+        lease: seconds. by: who claims, left out the worker of that name.
+        """
+        was = {row["id"]: row["status"] for row in found}
         if not was:
             return []
         statement = (

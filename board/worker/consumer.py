@@ -27,10 +27,9 @@ from board.effects.http import Doors
 from board.effects.sender import Sender
 from board.logs import first_line
 from board.patience import Patience
-from board.queue import ledger_queue, live
-from board.queue.lanes import Shares
-from board.queue.ledger_queue import Scope
+from board.queue import live
 from board.queue.live import QueueRules
+from board.queue.wanted import Queue, Scope, Wanted
 from board.tasks.ledger import Lease, Ledger
 from board.tasks.models import tasks
 from board.upkeep import watch
@@ -46,9 +45,6 @@ POLL_SECONDS = 1.0  # without any wake-up work still starts within this time
 FINISH_SECONDS = 1.0  # at a stop, short work may end by itself for so long; the rest is handed back
 # Computing on the loop is taken for work; after this time it is taken for an endless loop, and its leases run out.
 STUCK_SECONDS = 600.0
-# A suspect waits so long for this worker to be empty. Then it begins beside what still runs: being its neighbour once
-# costs an innocent task one of its own crashes at most, and nothing else may wait for ever behind long work.
-SUSPECT_PATIENCE = 30.0
 STOP_SECONDS = 2.0  # after this the process leaves, whatever a handler does; its leases run out then
 WORD_SECONDS = 1.5  # at a stop, the database may take so long for the last word; else it is away
 
@@ -60,6 +56,7 @@ class Consumer:
         self,
         db: Database,
         ledger: Ledger,
+        queue: Queue,
         runner: Runner,
         outbox: Outbox,
         keeper: Keeper,
@@ -79,12 +76,12 @@ class Consumer:
         self.name = name
         self.on_lost: Callable[[str], None] = lambda _: None  # told once, when the database is gone for good
         self.looked_at = time.monotonic()  # when work was last asked for, with success
-        self._db, self._ledger = db, ledger
+        self._db, self._ledger, self._queue = db, ledger, queue
         self._runner, self._keeper, self._presence, self._watch = runner, keeper, presence, watcher
         self._concurrency, self._lease = concurrency, lease
         self._zone, self._weights = zone, weights
         self._slots = Slots(concurrency, reserved_p0)
-        self._shares = Shares(weights)
+        self._weights_now = weights
         self._rules = QueueRules()
         self._only_types, self._only_lanes = only_types, only_lanes
         self._doors = Doors(allow_private)
@@ -193,7 +190,7 @@ class Consumer:
         with self._db.read() as connection:
             self._rules = live.read(connection)
             moment = read_now(connection)
-        self._shares.set_weights(self._rules.weights_at(moment, self._zone, self._weights))
+        self._weights_now = self._rules.weights_at(moment, self._zone, self._weights)
 
     def _see_loop(self) -> None:
         self._loop_seen = time.monotonic()
@@ -262,33 +259,26 @@ class Consumer:
         free, rest = self._slots.free()
         if free <= 0:
             return []
-        scope = Scope(only_types=self._only_types, without_types=self._rules.paused_types, only_lanes=self._only_lanes)
-        with self._db.read() as connection:
-            suspects = ledger_queue.suspects_wait(connection, scope)
-            if suspects and self._held and not ledger_queue.suspects_wait(connection, scope, SUSPECT_PATIENCE):
-                return []  # take nothing until this worker is empty: the suspect runs alone
-            ready = {} if suspects else ledger_queue.ready(connection, scope, free)
-        shares = dict.fromkeys(scope.lanes, 1) if suspects else self._shares.share(free, rest, ready)
-        if not shares:
-            return []
-        with self._db.write() as tx:
-            taken = ledger_queue.take(
-                tx,
-                self._ledger,
-                scope,
-                shares,
-                most=1 if suspects else free,
+        taken = self._queue.claim(
+            Wanted(
+                scope=Scope(
+                    only_types=self._only_types, without_types=self._rules.paused_types, only_lanes=self._only_lanes
+                ),
+                slots=free,
+                rest=rest,
                 worker=self.name,
                 lease=self._lease,
-                suspects=suspects,
+                weights=self._weights_now,
+                busy=bool(self._held),
             )
-        self._claimed = self._claimed or bool(taken)
-        for row in taken:  # from now on the heartbeat keeps them, even if the loop is blocked before they begin
+        )
+        self._claimed = self._claimed or bool(taken.rows)
+        for row in taken.rows:  # from now on the heartbeat keeps them, even if the loop is blocked before they begin
             lease = Lease(row["id"], row["lease_token"])
             self._held[lease] = None
-            self._alone = lease if suspects else None
+            self._alone = lease if taken.alone else None
             self._slots.hold(lease, urgent=row["lane"] == 0)
-        return taken
+        return taken.rows
 
     # -- on the handlers' loop ----------------------------------------------------------------------------------------
 

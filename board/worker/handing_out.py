@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -14,9 +13,8 @@ from board.catalogue.store import Catalogue, UnknownType
 from board.db.clock import now, read_now
 from board.db.engine import Database
 from board.ports import Cause, ErrorClass, Failure, Json, JsonObject
-from board.queue import ledger_queue, live
-from board.queue.lanes import Shares
-from board.queue.ledger_queue import Scope
+from board.queue import live
+from board.queue.wanted import Queue, Scope, Wanted
 from board.tasks.history import By
 from board.tasks.intake import Problem
 from board.tasks.ledger import Lease, Ledger
@@ -29,12 +27,10 @@ from board.worker.run import template_context
 
 # Key names have at most 120 characters, and `key:NAME/WORKER` must fit the 200 of a worker's name in the history.
 MAX_WORKER = 75
-# Others may take what was just seen; after so many looks an empty answer is honest enough, and the caller asks again.
-TRIES = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class WorkWanted:
     """What a worker asks for. types, lanes: None means all; lease: seconds."""
 
     worker: str
@@ -59,62 +55,51 @@ class HandingOut:
     """weights: the usual shares of P0 to P3, zone: of the windows with others; see board.queue.live."""
 
     def __init__(
-        self, db: Database, ledger: Ledger, catalogue: Catalogue, *, weights: Sequence[int], zone: str
+        self,
+        db: Database,
+        ledger: Ledger,
+        catalogue: Catalogue,
+        queue: Queue,
+        *,
+        weights: Sequence[int],
+        zone: str,
     ) -> None:
         self.arrivals = Arrivals()
-        self._db, self._ledger, self._catalogue = db, ledger, catalogue
+        self._db, self._ledger, self._catalogue, self._queue = db, ledger, catalogue, queue
         self._ending = Ending(db, ledger, catalogue)
         self._weights, self._zone = weights, zone
-        self._shares = Shares(weights)
-        self._turn = threading.Lock()  # the shares are one memory for all who claim from this process
 
-    def take(self, actor: Actor, wanted: Wanted) -> list[HandedOut]:
+    def take(self, actor: Actor, wanted: WorkWanted) -> list[HandedOut]:
         """Claim ready work, urgent lanes first by their shares. Empty when there is none. Raises Problem."""
-        for _ in range(TRIES):
-            with self._db.read() as connection:
-                scope, shares, suspects = self._look(connection, wanted)
-            if not shares:
-                break
-            if handed_out := self._claim(actor, wanted, scope, shares, suspects):
-                return handed_out
-        return []
-
-    def _look(self, connection: Connection, wanted: Wanted) -> tuple[Scope, dict[int, int], bool]:
-        """The scope, how much each lane gives, and whether it is a task that must be handed out alone."""
-        for number, name in enumerate(wanted.types or ()):
-            try:
-                self._catalogue.current(connection, name)
-            except UnknownType as error:
-                raise Problem(f"types[{number}]", str(error), "unknown_type") from error
-        rules = live.read(connection)
-        scope = Scope(Pool.OUTSIDE, wanted.types, rules.paused_types, wanted.lanes)
+        with self._db.read() as connection:
+            for number, name in enumerate(wanted.types or ()):
+                try:
+                    self._catalogue.current(connection, name)
+                except UnknownType as error:
+                    raise Problem(f"types[{number}]", str(error), "unknown_type") from error
+            rules = live.read(connection)
+            weights = rules.weights_at(read_now(connection), self._zone, self._weights)
         if rules.paused:
-            return scope, {}, False
-        if ledger_queue.suspects_wait(connection, scope):
-            return scope, dict.fromkeys(scope.lanes, 1), True
-        ready = ledger_queue.ready(connection, scope, wanted.limit)
-        with self._turn:
-            self._shares.set_weights(rules.weights_at(read_now(connection), self._zone, self._weights))
-            return scope, self._shares.share(wanted.limit, wanted.limit, ready), False
-
-    def _claim(
-        self, actor: Actor, wanted: Wanted, scope: Scope, shares: dict[int, int], suspects: bool
-    ) -> list[HandedOut]:
+            return []
         by = By(actor.kind, f"{actor.name}/{wanted.worker}", "api")
-        with self._db.write() as tx:
-            rows = ledger_queue.take(
-                tx,
-                self._ledger,
-                scope,
-                shares,
-                most=1 if suspects else wanted.limit,
+        made: list[int] = []
+
+        def enter(tx: Connection, rows: Sequence[RowMapping]) -> None:
+            made.extend(_made(tx, actor, row, wanted) for row in rows)
+
+        taken = self._queue.claim(
+            Wanted(
+                scope=Scope(Pool.OUTSIDE, wanted.types, rules.paused_types, wanted.lanes),
+                slots=wanted.limit,
+                rest=wanted.limit,
                 worker=by.identity,
                 lease=wanted.lease,
-                suspects=suspects,
+                weights=weights,
                 by=by,
+                within=enter,
             )
-            made = [_made(tx, actor, row, wanted) for row in rows]
-        found = [self._handed_out(claim, row, by) for claim, row in zip(made, rows, strict=True)]
+        )
+        found = [self._handed_out(claim, row, by) for claim, row in zip(made, taken.rows, strict=True)]
         return [it for it in found if it is not None]
 
     def _handed_out(self, claim: int, row: RowMapping, by: By) -> HandedOut | None:
@@ -133,7 +118,7 @@ class HandingOut:
         return HandedOut(str(claim), row, inputs, data["instruction"], data["former_output"])
 
 
-def _made(tx: Connection, actor: Actor, row: RowMapping, wanted: Wanted) -> int:
+def _made(tx: Connection, actor: Actor, row: RowMapping, wanted: WorkWanted) -> int:
     values = {
         "task": row["id"],
         "number": row["lease_token"],

@@ -13,7 +13,7 @@ import pytest
 from board.tasks.ledger import Lease, find
 from board.tasks.states import Move
 from tests.api.conftest import Api
-from tests.heart import WORKER
+from tests.heart import WORKER, claim_lane
 
 STATUSES = ["pending", "running", "retrying", "needs_review", "done", "failed", "cancelled"]
 
@@ -25,7 +25,7 @@ def bring_to(api: Api, status: str, task_id: str = "T-1") -> dict[str, Any]:
         api.post(f"/tasks/{task_id}/cancel")
     elif status != "pending":
         with api.board.db.write() as tx:
-            (row,) = api.board.ledger.claim(tx, lane=2, limit=1, worker="w1", lease=60)
+            (row,) = claim_lane(tx, api.board.ledger, lane=2, limit=1, worker="w1", lease=60)
             assert row["task_id"] == task_id
             lease = Lease(row["id"], row["lease_token"])
             ends: dict[str, tuple[Move, Any]] = {
@@ -263,7 +263,7 @@ def test_what_was_approved_without_an_action_is_done_after_a_requeue(open_api: A
     api.post("/tasks/T-1/cancel")
     assert api.post("/tasks/T-1/requeue").json()["status"] == "pending"
     with api.board.db.write() as tx:
-        assert api.board.ledger.claim(tx, lane=2, limit=5, worker="w1", lease=60) == []
+        assert claim_lane(tx, api.board.ledger, lane=2, limit=5, worker="w1", lease=60) == []
     assert finish_grace(api.board.db, api.board.ledger) == 1
     assert api.task()["status"] == "done"
 

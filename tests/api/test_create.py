@@ -131,10 +131,10 @@ def finish(api: Api, task_id: str, end: str) -> None:
     """Take the task and end it, as a worker does."""
     from board.tasks.ledger import Lease
     from board.tasks.states import Move
-    from tests.heart import WORKER
+    from tests.heart import WORKER, claim_lane
 
     with api.board.db.write() as tx:
-        (row,) = api.board.ledger.claim(tx, lane=2, limit=1, worker="w1", lease=60)
+        (row,) = claim_lane(tx, api.board.ledger, lane=2, limit=1, worker="w1", lease=60)
         move = {"done": Move.SUCCEED, "failed": Move.FAIL}[end]
         assert api.board.ledger.settle(tx, Lease(row["id"], row["lease_token"]), move, WORKER) is not None
 

@@ -14,7 +14,7 @@ from sqlalchemy import func, select, update
 
 from board.db.clock import now, read_now
 from board.db.engine import Database
-from board.queue.ledger_queue import Scope
+from board.queue.wanted import Scope
 from board.tasks.followers import Moved
 from board.tasks.ledger import Lease, Ledger, Stale
 from board.tasks.models import attempts, task_data, task_events, tasks

@@ -17,7 +17,7 @@ from board.tasks.history import By
 from board.tasks.ledger import Lease, Ledger, Stale
 from board.tasks.models import task_events, tasks
 from board.tasks.states import READY, RULES, TERMINAL, IllegalMove, Move, Phase, Status, after
-from tests.heart import CALLER, OPERATOR, SWEEP, WORKER, new_task
+from tests.heart import CALLER, OPERATOR, SWEEP, WORKER, claim_lane, new_task
 
 WORKERS_MOVES = [move for move in Move if Status.RUNNING in RULES[move].sources]
 PEOPLES_MOVES = [move for move in Move if move not in (Move.CREATE, Move.CLAIM)]
@@ -75,7 +75,7 @@ class Machine(RuleBasedStateMachine):
     @rule(target=leases, limit=st.integers(1, 3))
     def claim(self, limit: int) -> Any:
         with self.db.write() as tx:
-            taken = self.ledger.claim(tx, lane=2, limit=limit, worker="w1", lease=60)
+            taken = claim_lane(tx, self.ledger, lane=2, limit=limit, worker="w1", lease=60)
         for row in taken:
             known = self.known[row["id"]]
             assert known.status in READY

@@ -17,10 +17,11 @@ from board.db.engine import Database
 from board.effects.deliver import Outbox
 from board.effects.models import operations
 from board.queue import ledger_queue
+from board.queue.wanted import Scope
 from board.tasks.ledger import Ledger
 from board.tasks.models import tasks
 from board.upkeep import sweep
-from tests.heart import new_task
+from tests.heart import claim_lane, new_task
 
 ROWS = 50_000
 STATUSES = (
@@ -124,11 +125,11 @@ def test_hot_queries_on_many_rows(full: Database) -> None:
     ledger = Ledger()
     with plans(full) as claiming, full.write() as tx:
         for lane in range(4):
-            assert len(ledger.claim(tx, lane=lane, limit=16, worker="w1", lease=60)) == 16
+            assert len(claim_lane(tx, ledger, lane=lane, limit=16, worker="w1", lease=60)) == 16
         tx.rollback()
     with plans(full) as looking, full.read() as connection:
-        assert ledger_queue.ready(connection, ledger_queue.Scope(), 8) == dict.fromkeys(range(4), 8)
-        assert not ledger_queue.suspects_wait(connection, ledger_queue.Scope())
+        assert ledger_queue.ready(connection, Scope(), 8) == dict.fromkeys(range(4), 8)
+        assert not ledger_queue.suspects_wait(connection, Scope())
     with plans(full, "lease_until <") as sweeping:
         assert sweep.rescue_leases(full, ledger, Types()) == LOST  # type: ignore[arg-type]
     with plans(full) as delivering:

@@ -12,6 +12,7 @@ from board.effects.operations import Wanted
 from board.tasks.ledger import Lease
 from board.tasks.models import tasks
 from board.upkeep import sweep
+from tests.heart import claim_lane
 from tests.rig.working import OpenWorking, WorkingBoard
 
 LEASE = 60.0
@@ -26,7 +27,7 @@ def board(working: OpenWorking) -> WorkingBoard:
 
 def claimed(board: WorkingBoard, limit: int = 1) -> list[RowMapping]:
     with board.board.db.write() as tx:
-        return board.board.ledger.claim(tx, lane=2, limit=limit, worker="gone-1", lease=LEASE)
+        return claim_lane(tx, board.board.ledger, lane=2, limit=limit, worker="gone-1", lease=LEASE)
 
 
 def swept(board: WorkingBoard) -> int:
@@ -51,7 +52,7 @@ def test_a_lost_lease_brings_the_task_back_then_gives_it_up(board: WorkingBoard)
     [attempt] = board.attempts()
     assert (attempt["outcome"], attempt["error_cause"]) == ("lease_lost", "crash")
     with board.board.db.write() as tx:
-        assert board.board.ledger.claim(tx, lane=2, limit=1, worker="gone-2", lease=LEASE, suspects=True)
+        assert claim_lane(tx, board.board.ledger, lane=2, limit=1, worker="gone-2", lease=LEASE, suspects=True)
     board.at(2 * LEASE + 2)
     assert swept(board) == 1
     task = board.task()
@@ -96,7 +97,7 @@ def test_a_call_that_was_under_way_is_left_to_the_next_claim_and_in_the_end_to_a
     assert board.task()["status"] == "retrying"
     assert board.operations()[0]["status"] == "sent"
     with board.board.db.write() as tx:
-        board.board.ledger.claim(tx, lane=2, limit=1, worker="gone-2", lease=LEASE, suspects=True)
+        claim_lane(tx, board.board.ledger, lane=2, limit=1, worker="gone-2", lease=LEASE, suspects=True)
     board.at(2 * LEASE + 2)
     assert swept(board) == 1
     [review], [operation] = board.reviews(), board.operations()

@@ -18,7 +18,7 @@ from board.tasks.intake import Problem
 from board.tasks.models import tasks
 from board.upkeep import sweep
 from board.worker.claims import Claimed, ClaimLost, NoSuchClaim, Settled
-from board.worker.handing_out import HandedOut, Wanted
+from board.worker.handing_out import HandedOut, WorkWanted
 from tests.rig.receiver import Receiver
 from tests.rig.working import CALLER, OpenWorking, Probe, WorkingBoard
 
@@ -35,7 +35,7 @@ def board(working: OpenWorking) -> WorkingBoard:
 
 
 def take(board: WorkingBoard, limit: int = 1, **wanted: Any) -> list[HandedOut]:
-    return board.board.claims.take(N8N, Wanted(wanted.pop("worker", "flow-1"), limit, **wanted))
+    return board.board.claims.take(N8N, WorkWanted(wanted.pop("worker", "flow-1"), limit, **wanted))
 
 
 def one(board: WorkingBoard, **wanted: Any) -> Claimed:

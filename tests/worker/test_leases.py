@@ -9,11 +9,11 @@ from sqlalchemy import update
 
 from board.db.clock import now
 from board.ports import Job, Outcome, Success
+from board.queue.ledger_queue import SUSPECT_PATIENCE
 from board.tasks.bodies import TaskIn
 from board.tasks.models import tasks
 from board.upkeep import sweep
 from board.worker import consumer
-from board.worker.consumer import SUSPECT_PATIENCE
 from tests.rig.receiver import Receiver
 from tests.rig.working import CALLER, Gate, OpenWorking, Probe, WorkingBoard
 

@@ -1,0 +1,77 @@
+"""The one protocol of the queues: what a claimer asks for, and what it gets. The ledger decides behind each of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from sqlalchemy import ColumnElement, Connection, RowMapping
+
+from board.queue.lanes import DEFAULT_WEIGHTS, LANES
+from board.tasks.claiming import claimable
+from board.tasks.history import By
+from board.tasks.models import tasks
+from board.tasks.states import Pool
+
+Within = Callable[[Connection, Sequence[RowMapping]], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """What one claimer may take. Empty or None: no limit."""
+
+    pool: Pool = Pool.BOARD
+    only_types: Sequence[str] | None = None
+    without_types: Collection[str] = ()  # paused ones
+    only_lanes: Sequence[int] | None = None
+
+    @property
+    def lanes(self) -> Sequence[int]:
+        return LANES if self.only_lanes is None else self.only_lanes
+
+    def narrow(self) -> list[ColumnElement[bool]]:
+        found: list[ColumnElement[bool]] = []
+        if self.only_types is not None:
+            found.append(tasks.c.type.in_(self.only_types))
+        if self.without_types:
+            found.append(tasks.c.type.not_in(self.without_types))
+        return found
+
+    def ready(self, *, suspects: bool = False) -> list[ColumnElement[bool]]:
+        return [*claimable(self.pool, suspects=suspects), *self.narrow()]
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """One claimer's wish.
+
+    slots: how many tasks it can begin. rest: how many of them P1 to P3 may take together, because a slot is kept for a
+    rush order. lease: seconds. busy: it runs other work, beside which a suspect is not begun unless it has waited long.
+    by: who claims, left out the worker of that name. within: called with the claimed rows inside the transaction.
+    """
+
+    scope: Scope
+    slots: int
+    rest: int
+    worker: str
+    lease: float
+    weights: Sequence[int] = DEFAULT_WEIGHTS
+    busy: bool = False
+    by: By | None = None
+    within: Within | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """The claimed tasks, whole rows, in the order in which they begin. alone: it is one suspect, to be run alone."""
+
+    rows: Sequence[RowMapping] = field(default_factory=list)
+    alone: bool = False
+
+
+class Queue(Protocol):
+    """Who goes next. One object a process: it remembers whose turn it is."""
+
+    def claim(self, wanted: Wanted) -> Taken:
+        """Claim ready work by the lanes' shares, in one transaction. Empty when there is none."""
