@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
-from jinja2 import ChainableUndefined, StrictUndefined, TemplateError, Undefined
+from jinja2 import ChainableUndefined, StrictUndefined, TemplateError, Undefined, UndefinedError
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from board.tasks.ids import id_safe
@@ -19,6 +19,10 @@ MAX_OUTPUT = 1_000_000
 
 class TemplateProblem(Exception):
     """A template is wrong or cannot be filled in. The text names the expression and is fit for a person."""
+
+
+class MissingValue(TemplateProblem):
+    """A condition was asked about a value that is not there."""
 
 
 class _Missing(StrictUndefined):
@@ -138,9 +142,12 @@ def fill_strict(template: str, context: Mapping[str, Any]) -> str:
 
 
 def holds(expression: str, context: Mapping[str, Any]) -> bool:
-    """Whether a condition holds. Raises TemplateProblem when it cannot be computed on the values at hand."""
+    """Whether a condition holds. Raises TemplateProblem when it cannot be computed on the values at hand, MissingValue
+    where that is because one is missing."""
     try:
         return bool(_lenient.compile_expression(expression)(dict(context)))
+    except UndefinedError as error:
+        raise MissingValue(f"“{_short(expression)}” could not be computed: {error}") from error
     except Exception as error:
         raise TemplateProblem(f"“{_short(expression)}” could not be computed: {error}") from error
 

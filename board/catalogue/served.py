@@ -73,8 +73,6 @@ def _connection(path: str, name: str | None, handler: Handler, connections: Mapp
 
 def _later(spec: TypeSpec) -> Iterator[Problem]:
     default = TypeSpec.model_validate({"name": spec.name, "handler": {"use": "echo"}})
-    if spec.priority not in ("P0", "P1", "P2", "P3"):
-        yield "priority", f"templates and rules are {_LATER}; write P0, P1, P2 or P3"
     for name in ("owner", "fields", "limits", "retention"):
         if getattr(spec, name) != getattr(default, name):
             yield name, _LATER

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import base64
 import re
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag, model_validator
 
 from board import templating
 from board.catalogue.shape import problem_of_schema
@@ -48,10 +48,10 @@ def _schema(value: dict[str, Any]) -> dict[str, Any]:
     return value
 
 
-def _priority(value: Any) -> Any:
-    if isinstance(value, str) and not re.match(r"^P[0-3]$", value):
-        return _template(value)
-    return value
+def _form_of_priority(value: Any) -> str:
+    if isinstance(value, list):
+        return "rules"
+    return "template" if isinstance(value, str) and "{" in value else "value"
 
 
 Duration = Annotated[float, BeforeValidator(_duration)]
@@ -60,6 +60,7 @@ Template = Annotated[str, AfterValidator(_template)]
 Expression = Annotated[str, AfterValidator(_expression)]
 Schema = Annotated[dict[str, Any], AfterValidator(_schema)]
 Priority = Literal["P0", "P1", "P2", "P3"]
+PRIORITIES: tuple[Priority, ...] = get_args(Priority)
 
 
 class Block(BaseModel):
@@ -78,8 +79,29 @@ class Title(Block):
 
 
 class PriorityRule(Block):
+    """when left out: holds always."""
+
     when: Expression | None = None
     use: Priority
+
+
+def _reachable(rules: list[PriorityRule]) -> list[PriorityRule]:
+    if not rules:
+        raise ValueError("give at least one rule, such as {use: P2}")
+    for number, rule in enumerate(rules[:-1]):
+        if rule.when is None:
+            raise ValueError(f"rule [{number}] has no when and holds always, so none after it is ever asked")
+    return rules
+
+
+# A value, a template, or rules of which the first that holds counts. Told apart by their form, so that a fault is told
+# of the form that its writer meant.
+PriorityChoice = Annotated[
+    Annotated[Priority, Tag("value")]
+    | Annotated[Template, Tag("template")]
+    | Annotated[list[PriorityRule], AfterValidator(_reachable), Tag("rules")],
+    Discriminator(_form_of_priority),
+]
 
 
 class CustomField(Block):
@@ -201,7 +223,7 @@ class TypeSpec(Block):
     title: str | Title | None = None
     task_id: Template | None = None
     require_id: bool | None = None
-    priority: Annotated[Priority | str | list[PriorityRule], BeforeValidator(_priority)] = "P2"
+    priority: PriorityChoice = "P2"
     owner: str | None = None
     payload_schema: Schema | None = None
     fields: list[CustomField] = []

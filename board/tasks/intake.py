@@ -13,7 +13,7 @@ from sqlalchemy import Connection, select
 
 from board import templating
 from board.catalogue.shape import first_problem
-from board.catalogue.spec import TypeSpec
+from board.catalogue.spec import PRIORITIES, TypeSpec
 from board.catalogue.store import Catalogue, LoadedType, UnknownType
 from board.db.clock import read_now
 from board.db.locks import Turn, wait_for_turn
@@ -23,6 +23,7 @@ from board.tasks.history import By, record
 from board.tasks.ids import BadTaskId, canonical
 from board.tasks.ledger import Ledger, find, retired
 from board.tasks.models import task_data
+from board.tasks.priority import BadPriority, work_out
 from board.tasks.requeue import requeue
 from board.tasks.states import RANK_FIRST, RANK_USUAL, IllegalMove
 
@@ -115,8 +116,9 @@ class Intake:
             self._check_callback(body.callback_url)
         if problem := payload_problem(loaded.spec, body.payload):
             raise Problem(*problem)
-        task_id = self._task_id(connection, loaded, body, idempotency_key or body.idempotency_key)
-        return _row(loaded, body, task_id, by, waited)
+        priority = _priority(connection, loaded.spec, body)
+        task_id = self._task_id(connection, loaded, body, priority, idempotency_key or body.idempotency_key)
+        return _row(loaded, body, task_id, priority, by, waited)
 
     def store(
         self,
@@ -177,14 +179,17 @@ class Intake:
         except Exception as error:
             raise Problem("callback_url", str(error), "address_refused") from error
 
-    def _task_id(self, connection: Connection, loaded: LoadedType, body: TaskIn, idempotency_key: str | None) -> str:
+    def _task_id(
+        self, connection: Connection, loaded: LoadedType, body: TaskIn, priority: str, idempotency_key: str | None
+    ) -> str:
         spec = loaded.spec
         field = "task_id"
         try:
             if body.task_id is not None:
                 return canonical(body.task_id)
             if spec.task_id is not None:
-                return canonical(templating.fill_strict(spec.task_id, _context(connection, spec, body)))
+                context = _context(connection, spec, body) | {"priority": priority}
+                return canonical(templating.fill_strict(spec.task_id, context))
             if idempotency_key:
                 field = "Idempotency-Key"
                 return canonical(idempotency_key)
@@ -202,8 +207,18 @@ class Intake:
         return "t-" + secrets.token_hex(10)
 
 
+def _priority(connection: Connection, spec: TypeSpec, body: TaskIn) -> str:
+    if (given := body.priority or spec.priority) in PRIORITIES:
+        return str(given)
+    context = _context(connection, spec, body) | {"task_id": body.task_id}
+    try:
+        return work_out(spec.priority, context)
+    except BadPriority as error:
+        raise Problem("priority", str(error), "bad_priority") from error
+
+
 def _context(connection: Connection, spec: TypeSpec, body: TaskIn) -> dict[str, Any]:
-    """What the template of a task ID sees."""
+    """What a type's templates see of a body."""
     moment = read_now(connection)
     return {
         "type": spec.name,
@@ -211,21 +226,20 @@ def _context(connection: Connection, spec: TypeSpec, body: TaskIn) -> dict[str, 
         "source": body.source,
         "payload": body.payload,
         "tags": body.tags,
-        "priority": body.priority or spec.priority,
         "callback": {"url": body.callback_url},
         "today": moment.date().isoformat(),
         "now": moment.isoformat(),
     }
 
 
-def _row(loaded: LoadedType, body: TaskIn, task_id: str, by: By, waited: bool) -> dict[str, Any]:
+def _row(loaded: LoadedType, body: TaskIn, task_id: str, priority: str, by: By, waited: bool) -> dict[str, Any]:
     spec = loaded.spec
     return {
         "task_id": task_id,
         "type": spec.name,
         "type_version": loaded.version,
         "title": body.title or "",
-        "priority": int(str(body.priority or spec.priority)[1]),
+        "priority": PRIORITIES.index(priority),
         "source": body.source,
         "tags": body.tags,
         "callback_url": body.callback_url,

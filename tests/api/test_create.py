@@ -264,6 +264,40 @@ def test_types_that_act_outside_need_an_id(api: Api) -> None:
     assert api.post("/tasks", json={"type": "acts-freely"}).status_code == 201
 
 
+# -- priority -----------------------------------------------------------------------------------------------------
+
+RULED = {
+    "name": "ruled",
+    "handler": {"use": "echo"},
+    "priority": [{"when": "payload.amount > 1000", "use": "P0"}, {"use": "P3"}],
+    "task_id": "{{ priority }}:{{ payload.n }}",
+}
+
+
+def test_a_type_works_out_the_priority_unless_the_body_has_one(api: Api) -> None:
+    api.types(RULED, {"name": "told", "handler": {"use": "echo"}, "priority": "{{ payload.p }}"})
+    big = api.post("/tasks", json={"type": "ruled", "payload": {"amount": 1500, "n": 1}}).json()
+    assert (big["task_id"], big["priority"], big["lane"]) == ("P0:1", "P0", "P0"), "the ID sees the priority worked out"
+    own = api.post("/tasks", json={"type": "ruled", "priority": "P1", "payload": {"amount": 1500, "n": 1}}).json()
+    assert (own["task_id"], own["priority"]) == ("P1:1", "P1")
+    small = api.post("/tasks", json={"type": "ruled", "payload": {"n": 1}}).json()
+    assert (small["task_id"], small["priority"]) == ("P3:1", "P3")
+    assert api.post("/tasks", json={"type": "told", "payload": {"p": "P1"}}).json()["priority"] == "P1"
+
+
+def test_a_priority_that_is_none_is_refused_with_what_came_out(api: Api) -> None:
+    api.types(RULED, {"name": "told", "handler": {"use": "echo"}, "priority": "{{ payload.p }}"})
+    answer = api.post("/tasks", json={"type": "told", "task_id": "T-1", "payload": {"p": "high"}})
+    assert (answer.status_code, answer.json()["code"]) == (422, "bad_priority")
+    assert answer.json()["details"][0]["field"] == "priority"
+    assert "“high”" in answer.json()["message"]
+    bodies = [{"type": "told", "payload": {"p": p}} for p in ("P0", "high")]
+    items = api.post("/tasks/bulk", json={"tasks": bodies}).json()["data"]
+    assert [(it["status"], it.get("code")) for it in items] == [("created", None), ("error", "bad_priority")]
+    assert api.post("/tasks", json={"type": "ruled", "payload": {"amount": "9", "n": 1}}).status_code == 422
+    assert count(api) == 1
+
+
 # -- whose tasks --------------------------------------------------------------------------------------------------
 
 
