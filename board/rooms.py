@@ -23,6 +23,7 @@ from board.ports import Handler
 from board.queue import live
 from board.queue.ledger_queue import LedgerQueue
 from board.queue.wanted import Queue
+from board.redis_door import RedisDoor
 from board.review.decide import Decisions
 from board.review.read import open_summaries
 from board.review.visits import Visits
@@ -60,6 +61,7 @@ class Board:
     schedules: Schedules
     watch: Watch
     webhook_secret: str = field(repr=False)
+    redis: RedisDoor | None = None  # where BOARD_REDIS_URL is set
     consumer: Consumer | None = None
     demo: bool = False
     stopping: threading.Event = field(default_factory=threading.Event)  # set once this process goes down
@@ -129,6 +131,8 @@ class Board:
             after_commit(tx, consumer.wake if waits else consumer.wake_outbox)
 
     def close(self) -> None:
+        if self.redis is not None:
+            self.redis.close()
         self.db.close()
 
 
@@ -146,7 +150,9 @@ def open_board(settings: Settings, *, handlers: Callable[[], Mapping[str, Handle
         check(connection)
     vault = open_vault(settings, db)
     with db.write() as tx:
-        watch = Watch(db, installation_id(tx))
+        installation = installation_id(tx)
+    watch = Watch(db, installation)
+    redis = RedisDoor(settings.redis_url, installation) if settings.redis_url else None
     secret = webhook_secret(settings)
     catalogue = Catalogue(vault)
     ledger = Ledger()
@@ -174,6 +180,7 @@ def open_board(settings: Settings, *, handlers: Callable[[], Mapping[str, Handle
         schedules=Schedules(db, intake, settings.timezone),
         watch=watch,
         webhook_secret=secret,
+        redis=redis,
     )
     # In this order: the review of a visit stands before word of it goes out.
     ledger.followers += [visits, Callbacks(catalogue, board.task_document), board._wake]

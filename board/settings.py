@@ -70,7 +70,7 @@ class Settings(BaseSettings):
     model_config = SettingsConfigDict(env_prefix="BOARD_", env_file=".env", env_file_encoding="utf-8", extra="ignore")
 
     database_url: str = "sqlite:///./data/board.db"
-    redis_url: str = ""
+    redis_url: str = Field(default="", repr=False)
     data_dir: Path = Path("./data")
     public_url: str = "http://127.0.0.1:8000"
     encryption_key: str = Field(default="", repr=False)
@@ -135,6 +135,10 @@ class Settings(BaseSettings):
     def _redis(cls, value: str) -> str:
         if value and not re.match(r"^(rediss?|unix)://", value):
             raise ValueError("must start with redis://, rediss:// or unix://")
+        if value:
+            from board.redis_door import connect  # here, because most commands need no Redis
+
+            connect(value).close()  # asks nothing of Redis yet
         return value
 
     @field_validator("public_url")
