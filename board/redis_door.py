@@ -134,7 +134,8 @@ def connect(url: str, *, answer_within: float | None = TIMEOUT_SECONDS) -> redis
     try:
         if not _DATABASE.fullmatch(urlsplit(url).path) and not url.startswith("unix:"):
             raise ValueError  # the library would silently take database 0
-        pool = ConnectionPool(**(parse_url(url) | PINNED | {"socket_timeout": answer_within}))
+        given: dict[str, Any] = parse_url(url)  # type: ignore[no-untyped-call]
+        pool = ConnectionPool(**(given | PINNED | {"socket_timeout": answer_within}))
         pool.make_connection()  # finds options that do not exist; it does not connect yet
     except TypeError:
         raise ValueError("has an option behind the “?” that does not exist") from None
