@@ -38,11 +38,10 @@ class Shares:
         left = {lane: ready.get(lane, 0) for lane in LANES if ready.get(lane, 0) > 0}
         given = dict.fromkeys(left, 0)
         for _ in range(slots):
-            if rest <= 0:
-                left = {lane: number for lane, number in left.items() if lane == 0}
-            if not left:
+            open_to = left if rest > 0 else {lane: number for lane, number in left.items() if lane == 0}
+            if not open_to:
                 break
-            lane = self._pick(left)
+            lane = self._pick(open_to)
             given[lane] += 1
             rest -= lane != 0
             left[lane] -= 1

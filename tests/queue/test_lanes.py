@@ -89,6 +89,14 @@ def test_the_reserved_slot_goes_to_p0_only() -> None:
     assert Shares().share(3, 2, {0: 1, 1: 5}) == {0: 1, 1: 2}
 
 
+def test_the_slot_kept_free_starts_no_new_round() -> None:
+    """Its keeper asks for one slot more than the others may take; what still waits keeps its place in the round."""
+    shares, got = Shares(), Counter[int]()
+    for _ in range(80):
+        got.update(shares.share(2, 1, {1: ENDLESS, 2: ENDLESS, 3: ENDLESS}))
+    assert got == {1: 50, 2: 20, 3: 10}
+
+
 @pytest.mark.parametrize("weights", [(1, 2, 3), (0, 1, 1, 1), (1, 1, 1, -1)])
 def test_weights_must_be_four_positive_numbers(weights: tuple[int, ...]) -> None:
     with pytest.raises(ValueError, match="four weights"):
