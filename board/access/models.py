@@ -30,6 +30,7 @@ class ApiKey(SQLModel, table=True):
     secret_hash: str = Field(max_length=64, unique=True)
     hint: str = Field(max_length=12)  # the first characters, so that people can tell keys apart
     scopes: list[str] = json_field(nullable=False)
+    limits: dict[str, str] | None = json_field()  # rate: how many tasks it may put in, such as 60/min
     created_at: datetime = time_field(nullable=False)
     revoked_at: datetime | None = time_field()
 

@@ -9,7 +9,7 @@ from sqlalchemy import Connection, func, select
 from board.db.clock import now, read_now
 from board.queue.lanes import LANES
 from board.queue.live import QueueRules
-from board.tasks.models import READY, RUNNING, task_events, tasks
+from board.tasks.models import READY, RUNNING, WAITING, task_events, tasks
 from board.tasks.states import Pool, Status
 from board.tasks.view import time
 
@@ -35,7 +35,7 @@ def snapshot(connection: Connection, rules: QueueRules) -> dict[str, Any]:
                 "oldest_wait_seconds": None if seconds is None else round(seconds, 1),
             }
         )
-    outside = select(func.count()).where(READY, tasks.c.pool == Pool.OUTSIDE)
+    outside = select(func.count()).where(WAITING, tasks.c.pool == Pool.OUTSIDE)
     return {
         "lanes": lanes,
         "outside": connection.execute(outside).scalar_one(),
@@ -52,7 +52,7 @@ def snapshot(connection: Connection, rules: QueueRules) -> dict[str, Any]:
 def _open_counts(connection: Connection) -> dict[str, int]:
     """Tasks that have not ended, by status: the ended ones may be millions and are counted by the reports."""
     counted = dict.fromkeys((Status.PENDING, Status.RUNNING, Status.NEEDS_REVIEW, Status.RETRYING), 0)
-    for condition in (READY, RUNNING, tasks.c.status == Status.NEEDS_REVIEW):
+    for condition in (WAITING, RUNNING, tasks.c.status == Status.NEEDS_REVIEW):
         query = select(tasks.c.status, func.count()).where(condition).group_by(tasks.c.status)
         counted |= {Status(status): number for status, number in connection.execute(query)}
     return {str(status): number for status, number in counted.items()}

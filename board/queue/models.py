@@ -1,4 +1,4 @@
-"""Settings of the queue that change while it runs, and who changed what."""
+"""Settings of the queue that change while it runs, who changed what, and what limits have used up."""
 
 from __future__ import annotations
 
@@ -37,5 +37,22 @@ class Change(SQLModel, table=True):
     note: str | None = text_field()
 
 
+class Limit(SQLModel, table=True):
+    """What one limit has used up. Whoever claims under it locks the row, so that claimers count one after another.
+
+    scope: `type:NAME`, `connection:NAME`, `intake:key:NAME`. Rate: `tokens` were left at `refilled_at`. Day: `used` on
+    `day` (YYYY-MM-DD in the board's zone).
+    """
+
+    __tablename__ = "limits"
+
+    scope: str = Field(primary_key=True, max_length=160)
+    tokens: float | None = None
+    refilled_at: datetime | None = time_field()
+    day: str | None = Field(default=None, max_length=10)
+    used: int = 0
+
+
 live_settings = table_of(LiveSetting)
 changes = table_of(Change)
+limits = table_of(Limit)

@@ -200,6 +200,8 @@ class Ledger(Claiming):
             "updated_at": now(),
             "lease_owner": None,
             "lease_until": None,
+            "held_by": None,
+            "let_in": None,
             "finished_at": now() if rule.to in TERMINAL else None,
         }
         if rule.to in TERMINAL:
@@ -244,7 +246,7 @@ def retired(connection: Connection, task_id: str) -> RowMapping | None:
 
 
 # What a caller of `create` may leave out.
-_LEFT_OUT: dict[str, Any] = {"home_pool": Pool.BOARD, "rank": RANK_USUAL, "deadline_at": None}
+_LEFT_OUT: dict[str, Any] = {"home_pool": Pool.BOARD, "rank": RANK_USUAL, "deadline_at": None, "limit_key": None}
 
 # What every new row starts with. Written out because Core inserts do not see the model's defaults.
 _FRESH: dict[str, Any] = {

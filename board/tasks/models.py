@@ -11,8 +11,11 @@ from sqlmodel import Field, SQLModel
 from board.db.schema import BigId, id_field, json_field, table_of, text_field, time_field
 
 # The conditions of the partial indexes. Queries use these very texts: with bound parameters neither database can prove
-# that a partial index fits.
-READY = text("status IN ('pending', 'retrying')")
+# that a partial index fits. What waits is in line (READY), or is held out of it by a limit (HELD).
+WAITING = text("status IN ('pending', 'retrying')")
+READY = text("status IN ('pending', 'retrying') AND held_by IS NULL")
+HELD = text("status IN ('pending', 'retrying') AND held_by IS NOT NULL")
+LET_IN = text("status IN ('pending', 'retrying') AND let_in IS NOT NULL")
 RUNNING = text("status = 'running'")
 SUSPECT = text("suspect")
 HURRIES = text("hurry_at IS NOT NULL")
@@ -41,6 +44,9 @@ class Task(SQLModel, table=True):
     __table_args__ = (
         # Ready work, in the order it is claimed. Partial: a million finished tasks cost it nothing.
         Index("ix_tasks_ready", "pool", "lane", "rank", "ready_at", "id", sqlite_where=READY, postgresql_where=READY),
+        # What limits hold back, in the order in which it is let in; and what was let in and not claimed yet.
+        Index("ix_tasks_held", "held_by", "lane", "rank", "ready_at", "id", sqlite_where=HELD, postgresql_where=HELD),
+        Index("ix_tasks_let_in", "let_in", sqlite_where=LET_IN, postgresql_where=LET_IN),
         # Leases that may have run out.
         Index("ix_tasks_leases", "lease_until", sqlite_where=RUNNING, postgresql_where=RUNNING),
         # Suspects are few and looked for at every claim.
@@ -77,6 +83,9 @@ class Task(SQLModel, table=True):
     lane_since: datetime = time_field(nullable=False)
     ready_at: datetime = time_field(nullable=False)
     unmet_needs: int = 0
+    limit_key: str | None = Field(default=None, max_length=32)  # a hash; none: no limit per key holds for it
+    held_by: str | None = Field(default=None, max_length=160)  # the limit that keeps it out of line
+    let_in: str | None = Field(default=None, max_length=160)  # the limit that has let it back in line
     lease_owner: str | None = None
     lease_token: int = Field(default=0, sa_column=Column(BigInteger(), nullable=False))
     lease_until: datetime | None = time_field()

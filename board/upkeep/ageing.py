@@ -9,7 +9,7 @@ from sqlalchemy import ColumnElement, Connection, Select, insert, select, update
 from board.db.clock import now
 from board.db.engine import Database
 from board.tasks.history import TIMER, event_row
-from board.tasks.models import DEADLINE_OPEN, HURRIES, READY, task_events, tasks
+from board.tasks.models import DEADLINE_OPEN, HURRIES, WAITING, task_events, tasks
 
 # Lanes from which tasks rise, the upper one first, so that no task rises twice in one sweep. Not P1: P0 is for outages
 # and complaints and must stay empty but for them.
@@ -23,7 +23,7 @@ def age(db: Database, after: float) -> int:
     waited = (tasks.c.lane_since <= now(-after)) & (tasks.c.ready_at <= now(-after))
     lifted = 0
     for lane in RISING:
-        if _any(db, select(tasks.c.id).where(READY, tasks.c.lane == lane, waited)):
+        if _any(db, select(tasks.c.id).where(WAITING, tasks.c.lane == lane, waited)):
             with db.write() as tx:
                 lifted += _lift(tx, lane, waited, "aged", {})
     return lifted
@@ -59,7 +59,7 @@ def _any(db: Database, query: Select[Any]) -> bool:
 
 
 def _lift(tx: Connection, lane: int, condition: ColumnElement[bool], kind: str, columns: dict[str, Any]) -> int:
-    found = select(tasks.c.id).where(READY, tasks.c.lane == lane, condition).order_by(tasks.c.lane_since).limit(BATCH)
+    found = select(tasks.c.id).where(WAITING, tasks.c.lane == lane, condition).order_by(tasks.c.lane_since).limit(BATCH)
     data = {"from": f"P{lane}", "to": f"P{lane - 1}"}
     return _change(tx, found, kind, data, {"lane": lane - 1, "lane_since": now(), **columns})
 
