@@ -109,7 +109,7 @@ class ConnectionView:
     kind: str
     url: str
     options: Mapping[str, Any] = field(default_factory=dict)  # every other key of the connection's YAML
-    secrets: Mapping[str, str] = field(default_factory=dict, repr=False)  # key, secret, …
+    secrets: Mapping[str, Any] = field(default_factory=dict, repr=False)  # key, secret (a text or several), auth
 
 
 @dataclass(frozen=True, slots=True)

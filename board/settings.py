@@ -18,6 +18,8 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError
 
+from board.effects.signing import problem_of
+
 _DURATION = re.compile(r"^\s*(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)\s*$")
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _SIZE = re.compile(r"^\s*(\d+)\s*(B|KB|MB|GB)?\s*$", re.IGNORECASE)
@@ -29,7 +31,7 @@ EXAMPLES = {
     "data_dir": "./data",
     "public_url": "https://board.example.org",
     "encryption_key": "32 random bytes as URL-safe base64; `openssl rand -base64 32 | tr '+/' '-_'` makes one",
-    "webhook_secret": "whsec_ followed by base64",
+    "webhook_secret": "whsec_ followed by base64, or whsec_NEW,whsec_OLD while it is being changed",
     "concurrency": "16",
     "reserved_p0_slots": "1",
     "lane_weights": "16,5,2,1",
@@ -163,11 +165,8 @@ class Settings(BaseSettings):
     @field_validator("webhook_secret")
     @classmethod
     def _secret(cls, value: str) -> str:
-        if value.startswith("whsec_"):
-            try:
-                base64.b64decode(value[6:], validate=True)
-            except ValueError as error:
-                raise ValueError("is not whsec_ followed by base64") from error
+        if value and (problem := problem_of(value)):
+            raise ValueError(problem)
         return value
 
     @field_validator("timezone")

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from board.catalogue.spec import ConnectionSpec, LimitsSpec, TypeSpec
-from board.ports import Handler
+from board.effects.guard import check_never
+from board.ports import Handler, Refused
 
 Problem = tuple[str, str]  # path of the field, plain sentence
 
@@ -21,7 +22,12 @@ def problems_of_type(spec: TypeSpec, handlers: Mapping[str, Handler], connection
 
 
 def problems_of_connection(spec: ConnectionSpec) -> list[Problem]:
-    return [("limits", _LATER)] if spec.limits != LimitsSpec() else []
+    problems = [("limits", _LATER)] if spec.limits != LimitsSpec() else []
+    try:
+        check_never(spec.url)
+    except Refused as error:
+        problems.append(("url", str(error)))
+    return problems
 
 
 def _handler(spec: TypeSpec, handlers: Mapping[str, Handler], connections: Mapping[str, str]) -> Iterator[Problem]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import re
 from typing import Annotated, Any, Literal, get_args
 
@@ -10,6 +9,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Dis
 
 from board import templating
 from board.catalogue.shape import problem_of_schema
+from board.effects.signing import problem_of
 from board.settings import parse_duration
 from board.tasks.states import Pool
 
@@ -266,28 +266,38 @@ def _header_names(value: dict[str, str]) -> dict[str, str]:
     return value
 
 
+def _claims(value: dict[str, Any]) -> dict[str, Any]:
+    for name in ("iat", "exp", "jti"):
+        if name in value:
+            raise ValueError(f"leave {name} out; it is made anew for every call")
+    return value
+
+
+class JwtAuth(Block):
+    """A token made for each call: iss, iat, exp (5 minutes), jti, and further claims."""
+
+    secret: str = Field(min_length=1)
+    algorithm: Literal["HS256"] = "HS256"
+    claims: Annotated[dict[str, Any], AfterValidator(_claims)] = {}
+
+
 class AuthSpec(Block):
     """What the receiver checks by itself, beside the signature."""
 
     header: Annotated[dict[str, str], AfterValidator(_header_names)] = {}
     basic: BasicAuth | None = None
-    jwt: Any = None
+    jwt: JwtAuth | None = None
 
     @model_validator(mode="after")
     def _one(self) -> AuthSpec:
-        if self.jwt is not None:
-            raise ValueError("jwt is not yet supported; use header or basic")
-        if bool(self.header) == (self.basic is not None):
-            raise ValueError("give either header or basic")
+        if bool(self.header) + (self.basic is not None) + (self.jwt is not None) != 1:
+            raise ValueError("give exactly one of header, basic and jwt")
         return self
 
 
-def _secret(value: str) -> str:
-    if value.startswith("whsec_"):
-        try:
-            base64.b64decode(value[6:], validate=True)
-        except ValueError as error:
-            raise ValueError("begins with whsec_, but what follows is not base64") from error
+def _secret(value: str | list[str]) -> str | list[str]:
+    if problem := problem_of(value):
+        raise ValueError(problem)
     return value
 
 
@@ -304,7 +314,7 @@ class ConnectionSpec(Block):
     kind: Literal["dify", "webhook"]
     url: Annotated[str, Field(max_length=2000), AfterValidator(_address)]
     key: str | None = None
-    secret: Annotated[str, AfterValidator(_secret)] | None = None
+    secret: Annotated[str | list[str], AfterValidator(_secret)] | None = None
     auth: AuthSpec | None = None
     idempotent: bool = False
     grace: Duration | None = None  # dify: how long a lost run is looked for before it counts as not started

@@ -83,7 +83,7 @@ class Outbox:
         status: int | None = None
         detail = ""
         try:
-            headers = signing.headers(row["key"], body, self.secret)
+            headers = signing.headers(row["key"], body, signing.secrets_of(self.secret))
             answer = await post(doors.common(), row["url"], headers, body)
             status, detail = answer.status, answer.text
             outcome = read(answer, row["target"])

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import ssl
+import zlib
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
@@ -17,13 +18,17 @@ from urllib.parse import urlsplit
 import httpcore
 import httpx
 
-from board.effects.guard import Guard, resolve
+from board.effects.guard import Guard, IpAddress, host_and_port, literal, resolve, written
 from board.ports import Answer, Lost, NotSent, Refused, StreamedAnswer
 
 MAX_ANSWER = 16 * 1024**2  # bytes; four times the largest JSON the board itself accepts
 CONNECT_SECONDS = 10.0  # a host that does not answer the door in this time is down
 # Calls at the same time per process; more wait in line. Above the concurrency of any worker.
 MAX_CONNECTIONS = 200
+KEPT_CONNECTIONS = 50
+# Node.js, and so n8n, closes an idle connection after 5 s; one that is used no longer than this is not just closing.
+KEPT_SECONDS = 2.0
+_PIECE = 64 * 1024  # bytes that are unpacked in one go, so that a small packed answer cannot fill the memory
 # Names are looked up in threads of their own: a name server that hangs must not hold up the board's other threads.
 _RESOLVERS = ThreadPoolExecutor(max_workers=32, thread_name_prefix="resolve")
 
@@ -46,7 +51,7 @@ class _CheckedNetwork(httpcore.AsyncNetworkBackend):
         failure: Exception = httpcore.ConnectError(f"{host} does not resolve")
         try:
             async with asyncio.timeout(timeout):  # for all of it: nothing has left the house so far
-                addresses = await asyncio.get_running_loop().run_in_executor(_RESOLVERS, resolve, host, port)
+                addresses = await _addresses(host, port)
                 for address in addresses:
                     self._guard.check_address(host, port, address)
                 for address in addresses[:4]:
@@ -64,6 +69,12 @@ class _CheckedNetwork(httpcore.AsyncNetworkBackend):
         await asyncio.sleep(seconds)
 
 
+async def _addresses(host: str, port: int) -> list[IpAddress]:
+    if (known := literal(host)) is not None:
+        return [known]
+    return await asyncio.get_running_loop().run_in_executor(_RESOLVERS, resolve, host, port)
+
+
 class _Streamed:
     def __init__(self, response: httpx.Response) -> None:
         self._response = response
@@ -71,11 +82,23 @@ class _Streamed:
         self.headers: Mapping[str, str] = {name.lower(): value for name, value in response.headers.items()}
 
     async def chunks(self) -> AsyncIterator[bytes]:
+        encoding = self.headers.get("content-encoding", "").lower()
+        is_packed = encoding in ("gzip", "x-gzip", "deflate")
+        unpacker = zlib.decompressobj(wbits=zlib.MAX_WBITS | 32) if is_packed else None
         try:
-            async for chunk in self._response.aiter_bytes():
-                yield chunk
+            async for chunk in self._response.aiter_raw():
+                packed = chunk
+                while packed and unpacker is not None:
+                    yield unpacker.decompress(packed, _PIECE)
+                    packed = unpacker.unconsumed_tail
+                if unpacker is None:
+                    yield chunk
+            if unpacker is not None and not unpacker.eof:
+                raise Lost("The answer was cut: its packing has no end.")
         except httpx.HTTPError as error:
             raise Lost(f"The answer was cut: {_words(error)}.") from error
+        except zlib.error as error:
+            raise Lost("The answer is packed in a way that cannot be read.") from error
 
     async def read(self) -> bytes:
         body = bytearray()
@@ -87,19 +110,25 @@ class _Streamed:
 
 
 class Door:
-    """board.ports.Http for one set of allowed addresses. One per event loop; `close()` it at the end."""
+    """board.ports.Http for one set of allowed addresses. One per event loop; `close()` it at the end.
 
-    def __init__(self, allow: Sequence[str] = ()) -> None:
+    keep: keep connections for a moment, for calls that may be repeated. Else a receiver that closes an idle one just as
+    we write would make an outcome unknown.
+    """
+
+    def __init__(self, allow: Sequence[str] = (), *, keep: bool = False) -> None:
         self._guard = Guard(allow)
         transport = httpx.AsyncHTTPTransport(trust_env=False)
-        # No kept connections: a receiver that closes an idle one just as we write would make an outcome unknown.
         transport._pool = httpcore.AsyncConnectionPool(
             ssl_context=ssl.create_default_context(),
             max_connections=MAX_CONNECTIONS,
-            max_keepalive_connections=0,
+            max_keepalive_connections=KEPT_CONNECTIONS if keep else 0,
+            keepalive_expiry=KEPT_SECONDS,
             network_backend=_CheckedNetwork(self._guard),
         )
-        self._client = httpx.AsyncClient(transport=transport, trust_env=False, follow_redirects=False)
+        # Packed answers are not asked for; who packs them all the same is understood.
+        unpacked = {"accept-encoding": "identity"}
+        self._client = httpx.AsyncClient(transport=transport, trust_env=False, follow_redirects=False, headers=unpacked)
 
     async def request(
         self,
@@ -165,10 +194,16 @@ class Doors:
     def common(self) -> Door:
         return self._door("")
 
+    def repeating(self) -> Door:
+        """The common door for calls that may be repeated: it keeps its connections for a moment."""
+        if "repeating" not in self._doors:
+            self._doors["repeating"] = Door(self._allow, keep=True)
+        return self._doors["repeating"]
+
     def to(self, url: str) -> Door:
         """The door that also leads to the host and port of a connection's address."""
-        host, port = Guard().split(url)
-        return self._door(f"[{host}]:{port}" if ":" in host else f"{host}:{port}")
+        host, port = host_and_port(url)
+        return self._door(f"{written(host)}:{port}")
 
     async def close(self) -> None:
         for door in self._doors.values():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import base64
 import email.utils
 import re
 import time
@@ -13,6 +12,7 @@ from typing import Any, Protocol
 from urllib.parse import urljoin
 
 from board.effects import signing
+from board.effects.authentication import auth_headers
 from board.effects.callbacks import masked
 from board.ports import (
     AlreadyConfirmed,
@@ -87,14 +87,9 @@ class WebhookAction:
 
 def request_headers(connection: ConnectionView, key: str, body: bytes, default_secret: str) -> dict[str, str]:
     """Signature and, where the connection asks for it, what n8n's Webhook and Wait nodes check by themselves."""
-    headers = signing.headers(key, body, connection.secrets.get("secret") or default_secret)
-    auth: Any = connection.secrets.get("auth") or {}
-    for name, value in (auth.get("header") or {}).items():
-        headers[str(name).lower()] = str(value)
-    if basic := auth.get("basic"):
-        pair = f"{basic.get('user', '')}:{basic.get('password', '')}".encode()
-        headers["authorization"] = "Basic " + base64.b64encode(pair).decode()
-    return headers
+    secrets = signing.secrets_of(connection.secrets.get("secret") or default_secret)
+    headers = signing.headers(key, body, secrets)
+    return headers | auth_headers(connection.secrets.get("auth"), headers["webhook-id"])
 
 
 async def post(http: Http, url: str, headers: Mapping[str, str], body: bytes) -> Answer:

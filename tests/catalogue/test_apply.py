@@ -165,12 +165,13 @@ def test_what_cannot_be_stored_is_refused_with_its_place(put: Apply, value: Any)
 
 # -- secrets ------------------------------------------------------------------------------------------------------
 
-SECRETS = {"app-7key", "s3cret-text", "Tok-en", "pass-word"}
+SECRETS = {"app-7key", "s3cret-text", "s3cret-old", "Tok-en", "pass-word", "jwt-key"}
 WITH_SECRETS = [
     {"name": "d", "kind": "dify", "url": "https://dify.example.org/v1", "key": "app-7key"},
     HOOK,
     HOOK | {"name": "h", "auth": {"header": {"X-Token": "Tok-en"}}},
     HOOK | {"name": "b", "auth": {"basic": {"user": "n8n", "password": "pass-word"}}, "idempotent": True},
+    HOOK | {"name": "j", "secret": ["s3cret-text", "s3cret-old"], "auth": {"jwt": {"secret": "jwt-key"}}},
 ]
 
 
@@ -189,7 +190,13 @@ def test_secrets_are_encrypted_and_shown_to_nobody(board: Board, put: Apply, cap
 
 
 def test_a_fault_in_a_connection_never_shows_its_secrets(put: Apply) -> None:
-    for change in ({"kind": "dify"}, {"url": "x"}, {"colour": "red"}, {"auth": {"jwt": {"secret": "Tok-en"}}}):
+    for change in (
+        {"kind": "dify"},
+        {"url": "x"},
+        {"colour": "red"},
+        {"auth": {"jwt": {"secret": "Tok-en", "claims": {"exp": 1}}}},
+        {"secret": ["whsec_s3cret-text", "s3cret-text"]},
+    ):
         with pytest.raises(BadCatalogue) as refused:
             put(connections=[HOOK | {"key": "app-7key"} | change])
         assert not any(secret in str(refused.value) for secret in SECRETS)

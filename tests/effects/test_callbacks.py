@@ -241,7 +241,7 @@ def test_an_address_that_is_no_longer_allowed_is_not_called(working: OpenWorking
     second = working(allow_private_targets=[])
     second.wait("T-1", "done")
     second.until(lambda: second.operations()[0]["status"] == "rejected")
-    assert "is a private address" in second.operations()[0]["last_error"]
+    assert "is not a public address" in second.operations()[0]["last_error"]
     assert receiver.requests == []
 
 

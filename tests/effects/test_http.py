@@ -1,8 +1,12 @@
 """The door: pinned addresses, no redirects, no proxies, honest about what has left the house."""
 
+import asyncio
+import gzip
 import ipaddress
 import time
+import zlib
 from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 import pytest
@@ -44,7 +48,7 @@ async def test_the_address_that_was_checked_is_the_one_that_is_called(
     assert answer.status == 200
     assert asked == ["rebind.example.org"]
     assert receiver.requests[0].headers["host"].startswith("rebind.example.org:")
-    with pytest.raises(Refused, match="private address"):
+    with pytest.raises(Refused, match="not a public address"):
         await door.request("POST", url, content=b"x")
     assert len(receiver.requests) == 1
 
@@ -136,3 +140,78 @@ async def test_a_connections_door_leads_to_its_own_host_and_port_only(receiver: 
         await doors.close()
         other.close()
     assert other.requests == []
+
+
+async def test_a_kept_connection_is_used_again_and_belongs_to_the_checked_address(
+    receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = resolving(monkeypatch, ["127.0.0.1"], ["10.9.9.9"])
+    door = Door(["127.0.0.1/32"], keep=True)
+    url = receiver.url.replace("127.0.0.1", "rebind.example.org")
+    for _ in range(3):
+        assert (await door.request("POST", url, content=b"x")).status == 200
+    assert len(asked) == 1
+    await door.close()
+
+
+async def test_a_connection_that_was_closed_meanwhile_is_not_used(receiver: Receiver) -> None:
+    door = Door(["127.0.0.1/32"], keep=True)
+    receiver.reply(Reply(headers={"Connection": "close"}))
+    assert (await door.request("POST", receiver.url, content=b"1")).status == 200
+    assert (await door.request("POST", receiver.url, content=b"2")).status == 200
+    await door.close()
+
+
+@pytest.mark.parametrize("pack", ["gzip", "deflate"])
+async def test_a_packed_answer_is_not_asked_for_but_read(door: Door, receiver: Receiver, pack: str) -> None:
+    body = gzip.compress(b"hello") if pack == "gzip" else zlib.compress(b"hello")
+    receiver.reply(Reply(body=body, headers={"Content-Encoding": pack}))
+    assert (await door.request("GET", receiver.url)).text == "hello"
+    assert receiver.requests[0].headers["accept-encoding"] == "identity"
+
+
+async def test_a_small_packed_answer_cannot_fill_the_memory(door: Door, receiver: Receiver) -> None:
+    receiver.reply(Reply(body=gzip.compress(b"0" * (http.MAX_ANSWER + 1)), headers={"Content-Encoding": "gzip"}))
+    async with door.stream("GET", receiver.url) as answer:
+        assert max([len(piece) async for piece in answer.chunks()]) <= 64 * 1024
+    receiver.reply(Reply(body=gzip.compress(b"0" * (http.MAX_ANSWER + 1)), headers={"Content-Encoding": "gzip"}))
+    with pytest.raises(Lost, match="larger than"):
+        await door.request("GET", receiver.url)
+
+
+@pytest.mark.parametrize("body", [b"no gzip", gzip.compress(b"hello")[:-9]])
+async def test_an_answer_packed_wrongly_is_lost(door: Door, receiver: Receiver, body: bytes) -> None:
+    receiver.reply(Reply(body=body, headers={"Content-Encoding": "gzip"}))
+    with pytest.raises(Lost, match="pack"):
+        await door.request("GET", receiver.url)
+
+
+async def test_headers_that_never_end_are_lost(door: Door) -> None:
+    """A server that sends a byte now and then holds no line: the limit is for the whole call."""
+    async with dripping() as url:
+        begun = time.monotonic()
+        with pytest.raises(Lost):
+            await door.request("GET", url, timeout=0.5)
+    assert time.monotonic() - begun < 3
+
+
+@asynccontextmanager
+async def dripping() -> AsyncIterator[str]:
+    async def serve(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with suppress(ConnectionError):
+            writer.write(b"HTTP/1.1 200 OK\r\n")
+            for number in range(1000):
+                writer.write(f"x-{number}: y\r\n".encode())
+                await writer.drain()
+                await asyncio.sleep(0.1)
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    async with server:
+        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/"
+
+
+async def test_certificates_are_checked(door: Door, receiver: Receiver) -> None:
+    """An https address whose host speaks plain HTTP: no TLS, so nothing was sent."""
+    with pytest.raises(NotSent):
+        await door.request("POST", receiver.url.replace("http://", "https://"), content=b"secret")
+    assert receiver.requests == []
