@@ -32,8 +32,10 @@ from board.tasks.intake import Intake
 from board.tasks.ledger import Ledger, Moved
 from board.tasks.states import Pool, Status
 from board.tasks.view import documents
+from board.upkeep.archive import Archive
 from board.upkeep.keeper import Keeper
 from board.upkeep.schedules import Schedules
+from board.upkeep.shelf import Shelf
 from board.upkeep.watch import Watch
 from board.worker import presence
 from board.worker.claims import Claims
@@ -75,6 +77,11 @@ class Board:
     def task_document(self, connection: Connection, row: RowMapping) -> dict[str, Any]:
         return self.task_documents(connection, [row])[0]
 
+    @property
+    def archive(self) -> Archive:
+        """What takes old tasks out of the tables, into the data folder."""
+        return Archive(self.db, self.catalogue, self.task_documents, Shelf(self.settings.data_dir / "archive"))
+
     def make_consumer(
         self, *, only_types: Sequence[str] | None = None, only_lanes: Sequence[int] | None = None
     ) -> Consumer:
@@ -95,6 +102,7 @@ class Board:
             self.ledger,
             self.catalogue,
             self.intake,
+            self.archive,
             holder=name,
             ageing_after=settings.ageing_after,
             lease=settings.lease,

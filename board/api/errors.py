@@ -24,7 +24,7 @@ from board.tasks.intake import Duplicate, Problem
 from board.tasks.ledger import Stale
 from board.tasks.read import BadFilter
 from board.tasks.states import IllegalMove
-from board.tasks.visible import NoSuchTask
+from board.tasks.visible import Archived, NoSuchTask
 from board.upkeep.schedules import ScheduleRefused
 from board.worker.claims import ClaimLost, NoSuchClaim
 
@@ -84,6 +84,8 @@ def translate(error: Exception) -> ApiError:
             return ApiError(403, "forbidden", str(error))
         case NotEligible():
             return ApiError(403, "not_eligible", str(error))
+        case Archived():
+            return ApiError(410, "archived", str(error), [{"status": error.status, "day": str(error.day)}])
         case NoSuchTask():
             return ApiError(404, "task_not_found", str(error))
         case NoSuchClaim():

@@ -1,4 +1,4 @@
-"""What can be done with a task: cancel, requeue, run now, and the shorthand for deciding its open review."""
+"""What can be done with a task: cancel, requeue, run now, acknowledge; and the shorthand for deciding its review."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from board.api.reviews import DecisionIn, decide
 from board.api.strict import StrictRoute, listing, ok
 from board.effects import operations, view
 from board.review.visits import latest_review
+from board.tasks import acknowledge as acknowledging
 from board.tasks import intake, runnow
 from board.tasks.visible import visible
 
@@ -79,6 +80,15 @@ def run_now(task_id: str, board: TheBoard, actor: TheActor, body: ActIn | None =
     with board.db.write() as tx:
         row = visible(tx, actor, task_id, Act.OPERATE)
         runnow.run_now(tx, board.ledger, row["id"], actor.by(CHANNEL), body.reason if body else None)
+    return _answer(board, actor, task_id)
+
+
+@router.post("/acknowledge")
+def acknowledge(task_id: str, board: TheBoard, actor: TheActor, body: ActIn | None = None) -> JSONResponse:
+    """Say that somebody has seen the failure: the task may be archived after its retention."""
+    with board.db.write() as tx:
+        row = visible(tx, actor, task_id, Act.OPERATE)
+        acknowledging.acknowledge(tx, board.ledger, row["id"], actor.by(CHANNEL), body.reason if body else None)
     return _answer(board, actor, task_id)
 
 

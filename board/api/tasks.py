@@ -30,7 +30,7 @@ from board.rooms import Board
 from board.tasks import edit, history, read, view
 from board.tasks.intake import Taken, TaskIn
 from board.tasks.ledger import find
-from board.tasks.visible import visible
+from board.tasks.visible import missing, visible
 
 router = APIRouter(prefix="/tasks", tags=["tasks"], route_class=StrictRoute)
 
@@ -166,7 +166,8 @@ def _answer(board: Board, actor: Actor, connection: Any, taken: Taken) -> dict[s
     if taken.archived_status is not None:
         return {"task_id": taken.task_id, "status": taken.archived_status}
     row = find(connection, taken.task_id)
-    assert row is not None
+    if row is None:  # archived since it was found
+        raise missing(connection, taken.task_id)
     if not actor.may(Act.READ, own=row["requester"] == actor.identity):
         return {"task_id": taken.task_id, "status": row["status"]}
     return board.task_document(connection, row)

@@ -8,6 +8,8 @@ from board.catalogue.spec import ConnectionSpec, LimitsSpec, TypeSpec
 from board.effects.guard import check_never
 from board.ports import Handler, Refused
 
+# Decisions can be undone for minutes, and callers ask for a while what became of their task.
+SHORTEST_RETENTION = 3600.0
 Problem = tuple[str, str]  # path of the field, plain sentence
 
 _LATER = "not yet supported"
@@ -18,7 +20,12 @@ _KINDS_TO_COME = frozenset({"image", "document", "table", "video"})
 
 def problems_of_type(spec: TypeSpec, handlers: Mapping[str, Handler], connections: Mapping[str, str]) -> list[Problem]:
     """What keeps a type from being used here. handlers: by name; connections: kind by name."""
-    return [*_handler(spec, handlers, connections), *_action(spec, handlers, connections), *_later(spec)]
+    return [
+        *_handler(spec, handlers, connections),
+        *_action(spec, handlers, connections),
+        *_values(spec),
+        *_later(spec),
+    ]
 
 
 def problems_of_connection(spec: ConnectionSpec) -> list[Problem]:
@@ -77,9 +84,15 @@ def _connection(path: str, name: str | None, handler: Handler, connections: Mapp
         yield path, f"“{name}” is of kind {connections[name]}, {handler.name} needs {handler.connection_kind}"
 
 
+def _values(spec: TypeSpec) -> Iterator[Problem]:
+    """What no single field shows. Checked here and not in the format: types that are stored already stay readable."""
+    if spec.retention is not None and spec.retention < SHORTEST_RETENTION:
+        yield "retention", "must be at least 1h, or forever"
+
+
 def _later(spec: TypeSpec) -> Iterator[Problem]:
     default = TypeSpec.model_validate({"name": spec.name, "handler": {"use": "echo"}})
-    for name in ("owner", "fields", "limits", "retention"):
+    for name in ("owner", "fields", "limits"):
         if getattr(spec, name) != getattr(default, name):
             yield name, _LATER
     if spec.review.risk not in ("low", "medium", "high"):

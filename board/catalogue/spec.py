@@ -22,6 +22,10 @@ def _duration(value: Any) -> float:
     return parse_duration(value)
 
 
+def _retention(value: Any) -> float | None:
+    return None if value == "forever" else _duration(value)
+
+
 def _name(value: str) -> str:
     if not NAME.match(value):
         raise ValueError(
@@ -55,6 +59,7 @@ def _form_of_priority(value: Any) -> str:
 
 
 Duration = Annotated[float, BeforeValidator(_duration)]
+Retention = Annotated[float | None, BeforeValidator(_retention)]
 Name = Annotated[str, AfterValidator(_name)]
 Template = Annotated[str, AfterValidator(_template)]
 Expression = Annotated[str, AfterValidator(_expression)]
@@ -234,7 +239,7 @@ class TypeSpec(Block):
     action: ActionSpec | None = None
     callback: CallbackSpec = CallbackSpec()
     max_crashes: int = Field(default=3, ge=1, le=100)
-    retention: Duration = 30 * 86400.0
+    retention: Retention = 30 * 86400.0  # how long an ended task stays before it is archived; None: for ever
 
     @property
     def pool(self) -> Pool:

@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 import typer
 
 from board.cli import catalogue, keys, serve, tasks, users
+from board.cli.archive import archive
 from board.cli.doctor import doctor
 from board.cli.errors import sentence
 from board.cli.migrate import migrate
@@ -36,6 +37,8 @@ _COMMANDS: tuple[Callable[..., None], ...] = (
     tasks.show,
     tasks.cancel,
     tasks.requeue,
+    tasks.acknowledge,
+    archive,
 )
 for command in _COMMANDS:
     app.command()(command)

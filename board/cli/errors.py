@@ -20,7 +20,9 @@ from board.tasks.ledger import Stale
 from board.tasks.read import BadFilter
 from board.tasks.states import IllegalMove
 from board.tasks.text import BadJson, NotJson
+from board.tasks.visible import NoSuchTask
 from board.upkeep.schedules import ScheduleRefused
+from board.upkeep.shelf import Busy
 from board.worker.presence import SecondHost
 
 # Errors whose text is written for people.
@@ -29,10 +31,12 @@ EXPECTED = (
     BadCatalogue,
     BadFilter,
     BadPlace,
+    Busy,
     CannotListen,
     Duplicate,
     Forbidden,
     IllegalMove,
+    NoSuchTask,
     NotJson,
     ScheduleRefused,
     SchemaError,

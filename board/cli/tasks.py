@@ -1,4 +1,4 @@
-"""`board submit`, `tasks`, `show`, `cancel`, `requeue`: what an operator does with tasks."""
+"""`board submit`, `tasks`, `show`, `cancel`, `requeue`, `acknowledge`: what an operator does with tasks."""
 
 from __future__ import annotations
 
@@ -11,17 +11,18 @@ import typer
 from sqlalchemy import Connection, RowMapping
 
 from board import settings as all_settings
-from board.access.errors import AccessError
 from board.access.rights import CONSOLE
 from board.cli.output import AsJson, day, print_json, print_table, remark
 from board.rooms import Board, open_board
+from board.tasks import acknowledge as acknowledging
 from board.tasks import intake, read
 from board.tasks.history import events_of
-from board.tasks.ids import BadTaskId, canonical
+from board.tasks.ids import canonical
 from board.tasks.intake import TaskIn
 from board.tasks.ledger import find
 from board.tasks.text import parse
 from board.tasks.view import event_document
+from board.tasks.visible import visible
 
 BY = CONSOLE.by("cli")
 TaskId = Annotated[str, typer.Argument(metavar="ID", help="The task's unique ID.")]
@@ -143,18 +144,29 @@ def requeue(
     _tell(board, task_id, as_json)
 
 
+def acknowledge(
+    task_ids: Annotated[list[str], typer.Argument(metavar="ID…", help="Failed tasks.")],
+    reason: Reason = None,
+    as_json: AsJson = False,
+) -> None:
+    """Say that failures were seen, so that the tasks may be archived after their retention: all of them, or none."""
+    board = _board()
+    with board.db.write() as tx:
+        for task_id in task_ids:
+            acknowledging.acknowledge(tx, board.ledger, _task(tx, task_id)["id"], BY, reason)
+    if as_json:
+        print_json({"data": [{"task_id": canonical(task_id), "acknowledged": True} for task_id in task_ids]})
+        return
+    for task_id in task_ids:
+        print(f"{canonical(task_id)}  acknowledged")
+
+
 def _board() -> Board:
     return open_board(all_settings.load())
 
 
 def _task(connection: Connection, task_id: str) -> RowMapping:
-    try:
-        row = find(connection, canonical(task_id))
-    except BadTaskId:
-        row = None
-    if row is None:
-        raise AccessError("There is no task “{id}”.", code="not_found", id=task_id[:200])
-    return row
+    return visible(connection, CONSOLE, task_id)
 
 
 def _tell(board: Board, task_id: str, as_json: bool) -> None:

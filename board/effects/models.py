@@ -9,6 +9,8 @@ from sqlmodel import Field, SQLModel
 
 from board.db.schema import BigId, id_field, table_of, text_field, time_field
 
+HAS_TASK = text("task IS NOT NULL")
+
 
 class Operation(SQLModel, table=True):
     """One business action outside. Outlives its task: the key must never be free for a second time."""
@@ -23,7 +25,9 @@ class Operation(SQLModel, table=True):
             sqlite_where=text("next_try_at IS NOT NULL"),
             postgresql_where=text("next_try_at IS NOT NULL"),
         ),
-        Index("ix_operations_task", "task", "id"),
+        # Not those that outlived their tasks, which are most in the end: counted as one value, they would make SQLite
+        # take the index for useless.
+        Index("ix_operations_task", "task", "id", sqlite_where=HAS_TASK, postgresql_where=HAS_TASK),
         Index(
             "ix_operations_open",
             "status",

@@ -32,6 +32,13 @@ class Review(SQLModel, table=True):
             postgresql_where=text("status = 'open'"),
         ),
         Index("ix_reviews_task", "task", "id"),
+        # Few reviews ask about an operation; when one of those goes, its review is found.
+        Index(
+            "ix_reviews_operation",
+            "operation",
+            sqlite_where=text("operation IS NOT NULL"),
+            postgresql_where=text("operation IS NOT NULL"),
+        ),
         Index("ix_reviews_decided", "decided_at", "id"),
     )
 

@@ -131,6 +131,19 @@ def document(
     }
 
 
+def record(row: RowMapping) -> dict[str, Any]:
+    """A review as it is archived with its task."""
+    return {
+        **summary(row),
+        "message": row["message"],
+        "risk": row["risk"],
+        "round": row["round"],
+        "operation_id": str(row["operation"]) if row["operation"] else None,
+        "opened_at": time(row["opened_at"]),
+        "decision": decision(row) if row["status"] == "decided" else None,
+    }
+
+
 def decision(row: RowMapping) -> dict[str, Any]:
     return {
         "verdict": row["verdict"],

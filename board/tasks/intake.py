@@ -133,17 +133,11 @@ class Intake:
         """
         if len(items) > 1:
             wait_for_turn(tx, Turn.MANY_TASKS)
-        gone = {row["task_id"]: retired(tx, row["task_id"]) for _, row in items}
-        new = [row for _, row in items if gone[row["task_id"]] is None]
-        made = self._ledger.create(tx, new, by) if new else {}
+        made = self._ledger.create(tx, [row for _, row in items], by) if items else {}
         taken: list[Taken] = []
         for body, row in items:
             task_id = row["task_id"]
-            if (old := gone[task_id]) is not None:
-                if body.on_duplicate == "reject":
-                    raise Duplicate(task_id)
-                taken.append(Taken(task_id, False, archived_status=old["status"]))
-            elif made.pop(task_id, None) is not None:  # the second twin in one call is a duplicate
+            if made.pop(task_id, None) is not None:  # the second twin in one call is a duplicate
                 taken.append(Taken(task_id, True))
             else:
                 taken.append(self._existing(tx, body, row, by, may_requeue))
@@ -163,7 +157,10 @@ class Intake:
         if body.on_duplicate == "reject":
             raise Duplicate(task_id)
         task = find(tx, task_id)
-        assert task is not None
+        if task is None:
+            old = retired(tx, task_id)
+            assert old is not None  # only archiving removes tasks
+            return Taken(task_id, False, archived_status=old["status"])
         stored = tx.execute(select(task_data.c.payload_hash).where(task_data.c.task == task["id"])).scalar_one()
         differs = stored != row["data"]["payload_hash"] or task["type"] != row["type"]
         if differs:

@@ -7,12 +7,12 @@ Followers (outbox, review) run inside the same transaction with what has just ha
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, RowMapping, insert, or_, select, update
+from sqlalchemy import ColumnElement, Connection, RowMapping, delete, insert, or_, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 
 from board.db.clock import now, read_now
@@ -46,7 +46,7 @@ class Ledger(Claiming):
     # -- a task is made -------------------------------------------------------------------------------------------
 
     def create(self, tx: Connection, new: Sequence[dict[str, Any]], by: By) -> dict[str, int]:
-        """Insert new tasks; IDs that exist are left alone, also under racing writers.
+        """Insert new tasks; IDs that exist or were archived are left alone, also under racing writers.
 
         new: rows with the columns of `tasks` that a caller decides, and under "data" those of `task_data`. Returns
         the internal id of each task that was made, by task_id; what is missing there existed before.
@@ -73,6 +73,9 @@ class Ledger(Claiming):
         dialect = sqlite if tx.dialect.name == "sqlite" else postgresql
         statement = dialect.insert(tasks).on_conflict_do_nothing(index_elements=["task_id"]).returning(tasks)
         made = {row["task_id"]: row for row in tx.execute(statement, rows).mappings()}
+        # Asked after the insert: before it, a task could be archived between the two statements and be made anew.
+        if made and (used := retired_among(tx, made)):
+            tx.execute(delete(tasks).where(tasks.c.id.in_([made.pop(task_id)["id"] for task_id in used])))
         if made:
             data = {item["task_id"]: item["data"] for item in reversed(new)}  # of twins in one call the first counts
             tx.execute(insert(task_data), [{"task": row["id"], **data[task_id]} for task_id, row in made.items()])
@@ -161,9 +164,14 @@ class Ledger(Claiming):
         *,
         changes: dict[str, Any],
         data: dict[str, Any],
-        details: dict[str, Any],
+        details: dict[str, Any] | None,
+        kind: str = "edited",
+        note: str | None = None,
     ) -> RowMapping:
-        """Change fields of a task without moving it. Raises Stale when the row changed since it was read."""
+        """Change fields of a task without moving it. Raises Stale when the row changed since it was read.
+
+        kind, note, details: of the event.
+        """
         edited = (
             tx.execute(
                 update(tasks)
@@ -178,7 +186,7 @@ class Ledger(Claiming):
             raise Stale
         if data:
             tx.execute(update(task_data).where(task_data.c.task == row["id"]).values(**data))
-        tx.execute(insert(task_events), [event_row(edited, "edited", by, data=details)])
+        tx.execute(insert(task_events), [event_row(edited, kind, by, note=note, data=details)])
         return edited
 
     def _move(
@@ -241,8 +249,13 @@ def find(connection: Connection, task_id: str) -> RowMapping | None:
 
 
 def retired(connection: Connection, task_id: str) -> RowMapping | None:
-    """What is left of a task that was archived: its ID and last status."""
+    """What is left of a task that was archived: its ID, last status, and when that was."""
     return connection.execute(select(retired_ids).where(retired_ids.c.task_id == task_id)).mappings().first()
+
+
+def retired_among(connection: Connection, task_ids: Collection[str]) -> list[str]:
+    """Those of the IDs whose tasks were archived."""
+    return list(connection.execute(select(retired_ids.c.task_id).where(retired_ids.c.task_id.in_(task_ids))).scalars())
 
 
 # What a caller of `create` may leave out.

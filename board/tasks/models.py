@@ -115,6 +115,7 @@ class Task(SQLModel, table=True):
     started_at: datetime | None = time_field()
     finished_at: datetime | None = time_field()
     updated_at: datetime = time_field(nullable=False)
+    acknowledged_at: datetime | None = time_field()  # a person has seen that it failed: it may be archived
 
 
 class TaskData(SQLModel, table=True):

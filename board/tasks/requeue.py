@@ -41,6 +41,7 @@ def requeue(
         "crash_count": 0,
         "suspect": False,
         "cancel_requested": False,
+        "acknowledged_at": None,
         "type_version": loaded.version,
         "home_pool": loaded.spec.pool,
         "lane": row["priority"],

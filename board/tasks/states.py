@@ -88,7 +88,8 @@ class Rule:
 
 
 # What is done to a task is said of it in the passive; every other move is named as it stands.
-_PASSIVE = {
+_PASSIVE: dict[str, str] = {
+    "acknowledge": "be acknowledged",
     Move.CANCEL: "be cancelled",
     Move.REQUEUE: "be requeued",
     Move.REQUEUE_WORK: "be requeued",
@@ -99,9 +100,12 @@ _PASSIVE = {
 
 
 class IllegalMove(Exception):
-    """The move does not start from where the task stands. The text says so in plain words."""
+    """The move does not start from where the task stands. The text says so in plain words.
 
-    def __init__(self, move: Move, status: Status, phase: Phase) -> None:
+    move: one of Move, or another act that depends on the status.
+    """
+
+    def __init__(self, move: str, status: Status, phase: Phase) -> None:
         super().__init__(f"A task that is {status} cannot {_PASSIVE.get(move, move.replace('_', ' '))}.")
         self.move, self.status, self.phase = move, status, phase
 

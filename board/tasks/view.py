@@ -97,6 +97,7 @@ def _document(
         "started_at": time(row["started_at"]),
         "finished_at": time(row["finished_at"]),
         "updated_at": time(row["updated_at"]),
+        "acknowledged_at": time(row["acknowledged_at"]),
         "version": row["version"],
         "type_version": row["type_version"],
         "waiting_for": None,

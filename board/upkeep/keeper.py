@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,10 +14,13 @@ from board.db.engine import Database
 from board.tasks.intake import Intake
 from board.tasks.ledger import Ledger
 from board.upkeep import ageing, sweep
+from board.upkeep.archive import Archive
 from board.upkeep.firing import Firing
 from board.upkeep.leader import LOOK_SECONDS, Leader
+from board.upkeep.shelf import Busy
 
 AGEING_SECONDS = 30.0  # how often waiting tasks are looked at for ageing; a tenth of the time they must have waited
+ARCHIVE_SECONDS = 3600.0  # a task stays at most an hour longer than its type says
 FORGET_SECONDS = 3600.0  # what is removed is at least a day old
 
 
@@ -39,6 +43,7 @@ class Keeper:
         ledger: Ledger,
         catalogue: Catalogue,
         intake: Intake,
+        archive: Archive,
         *,
         holder: str,
         ageing_after: float,
@@ -46,6 +51,7 @@ class Keeper:
         forget_workers: Callable[[], None],
     ) -> None:
         self._leader = Leader(db, holder)
+        self._archive = archive
         firing = Firing(db, intake)
         # Grace times and lost leases are looked after everywhere: their statements are guarded, and neither may wait
         # for a leader. The rest would only be done twice.
@@ -56,6 +62,7 @@ class Keeper:
             Chore("fire schedules", firing.fire, 1.0, alone=True),
             Chore("age waiting tasks", lambda: ageing.age(db, ageing_after), AGEING_SECONDS, alone=True),
             Chore("look at deadlines", lambda: (ageing.hurry(db), ageing.mark_missed(db)), AGEING_SECONDS, alone=True),
+            Chore("archive old tasks", self._archive_old, ARCHIVE_SECONDS, alone=True),
             Chore("forget workers", forget_workers, FORGET_SECONDS, alone=True),
             Chore("forget firings", firing.forget, FORGET_SECONDS, alone=True),
         )
@@ -63,6 +70,10 @@ class Keeper:
     def do(self, chore: Chore) -> Any:
         """Its result; nothing is done where another process leads."""
         return chore.work() if self._leader.leads or not chore.alone else None
+
+    def _archive_old(self) -> None:
+        with suppress(Busy):  # somebody called `board archive`
+            self._archive.run(lambda: self._leader.leads)
 
     def leave(self, tx: Connection) -> None:
         """A clean stop: another one may lead at once."""

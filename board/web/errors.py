@@ -29,6 +29,7 @@ _TITLES: Mapping[int, tuple[str, str]] = {
     404: (N_("Nothing here"), N_("There is nothing at this address. It may have been removed, or the link is wrong.")),
     405: (N_("Not possible this way"), N_("Open this page from the board itself.")),
     409: (N_("It has changed meanwhile"), N_("Look at it again, then repeat what you wanted.")),
+    410: (N_("No longer on the board"), N_("It was archived.")),
     413: (N_("Too much text"), N_("The form holds more than the board takes. Shorten it and send it again.")),
     503: (N_("Not available just now"), N_("The board's database does not answer. Try again in a moment.")),
     500: (N_("Something went wrong here"), N_("The board's log has the details under the reference below.")),

@@ -74,6 +74,14 @@ def run_now(task_id: str, form: OwnForm, visit: TheReader) -> Answer:
     return _acted(visit, task_id, "run_now", work)
 
 
+@router.act("/tasks/{task_id}/acknowledge")
+def acknowledge(task_id: str, form: OwnForm, visit: TheReader) -> Answer:
+    def work() -> None:
+        tasks.acknowledge(visit, task_id, form.one("reason") or None)
+
+    return _acted(visit, task_id, "acknowledge:1:0", work)
+
+
 @router.show("/tasks/{task_id}/edit")
 def edit_page(task_id: str, visit: TheReader) -> Answer:
     with visit.board.db.read() as connection:

@@ -8,6 +8,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 
 from board.access.rights import Act, Forbidden
 from board.catalogue import store
+from board.tasks import acknowledge as acknowledging
 from board.tasks import read
 from board.tasks import requeue as requeuing
 from board.tasks.ledger import Stale
@@ -53,8 +54,8 @@ def tasks_page(visit: TheReader) -> HTMLResponse:
 
 @router.act("/tasks/act")
 def act(form: OwnForm, visit: TheReader) -> RedirectResponse:
-    """`do`: cancel or requeue, for the selected tasks or, as `cancel:TASK_ID`, for one. Each by itself: what one task
-    refuses does not hold up the others."""
+    """`do`: cancel, requeue or acknowledge, for the selected tasks or, as `cancel:TASK_ID`, for one. Each by itself:
+    what one task refuses does not hold up the others."""
     what, _, one = form.one("do").partition(":")
     chosen = [one] if one else form.many("task")[:200]
     done = sum(_done(visit, what, task_id) for task_id in chosen)
@@ -81,14 +82,24 @@ def requeue(visit: Visit, task_id: str, reason: str | None, *, from_work: bool =
         requeuing.requeue(tx, board.ledger, board.catalogue, row["id"], by, reason=reason, from_work=from_work)
 
 
+def acknowledge(visit: Visit, task_id: str, reason: str | None) -> None:
+    """Raises as `cancel` does."""
+    board = visit.board
+    with board.db.write() as tx:
+        row = visible(tx, visit.actor, task_id, Act.OPERATE)
+        acknowledging.acknowledge(tx, board.ledger, row["id"], visit.actor.by(CHANNEL), reason)
+
+
 def possible(visit: Visit, task: dict[str, Any]) -> set[str]:
-    """What this person may do with the task from where it stands: cancel, requeue, run_now."""
+    """What this person may do with the task from where it stands: cancel, requeue, run_now, acknowledge."""
     if not visit.may(Act.OPERATE, own=task["requester"] == visit.actor.identity):
         return set()
     moves = {str(move) for move in legal(Status(task["status"]), Phase(task["phase"]), Mover.OPERATOR)}
     if task["status"] == Status.RUNNING and not task["cancel_requested"]:
         moves.add(Move.CANCEL)
-    return moves & {Move.CANCEL, Move.REQUEUE, Move.RUN_NOW}
+    if task["status"] == Status.FAILED and task["acknowledged_at"] is None:
+        moves.add("acknowledge")
+    return moves & {Move.CANCEL, Move.REQUEUE, Move.RUN_NOW, "acknowledge"}
 
 
 def _done(visit: Visit, what: str, task_id: str) -> bool:
@@ -97,6 +108,8 @@ def _done(visit: Visit, what: str, task_id: str) -> bool:
             cancel(visit, task_id, None)
         elif what == "requeue":
             requeue(visit, task_id, None)
+        elif what == "acknowledge":
+            acknowledge(visit, task_id, None)
         else:
             return False
     except (NoSuchTask, Forbidden, IllegalMove, Stale):

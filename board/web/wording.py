@@ -14,6 +14,7 @@ from board.review.policy import NotEligible
 from board.tasks.intake import Problem
 from board.tasks.ledger import Stale
 from board.tasks.states import IllegalMove
+from board.tasks.visible import Archived
 from board.web.language import Language
 
 
@@ -129,6 +130,7 @@ EVENT = {
     "requeued": N_("Put back into the queue"),
     "run_now": N_("Run now instead of waiting"),
     "edited": N_("Edited"),
+    "acknowledged": N_("The failure was acknowledged"),
     "duplicate": N_("Sent in again; nothing was changed"),
     "stale_result": N_("A late result was refused"),
 }
@@ -178,6 +180,10 @@ _COUNTED = {
         NN_("{n} task was put back into the queue.", "{n} tasks were put back into the queue."),
         NN_("{n} task could not be put back from where it stands.", "{n} tasks could not be put back from there."),
     ),
+    "acknowledge": (
+        NN_("The failure of {n} task was acknowledged.", "The failures of {n} tasks were acknowledged."),
+        NN_("{n} task has not failed, so nothing was done.", "{n} tasks have not failed, so nothing was done to them."),
+    ),
 }
 _REFUSED = {
     "not_found": N_("There is no such review."),
@@ -201,12 +207,13 @@ _ACCESS = {
 }
 _MOVE = N_("The task is in the state “{status}” now; from there this is not possible.")
 _STALE = N_("The task has changed meanwhile. Look at it again, then repeat the change.")
+_ARCHIVED = N_("This task was archived on {day}. All of it stands in the file {file} of the board's data folder.")
 _FORBIDDEN = N_("Your role does not allow this. Ask an owner, or sign in with another account.")
 _NOT_ELIGIBLE = N_("You may read this review but not decide it; reviewers, operators and owners may.")
 _PAYLOAD = N_("The payload does not fit this type: {problem}")
 
 # The refusals that `said` has words for.
-SPOKEN = (DecisionRefused, AccessError, NotEligible, Forbidden, IllegalMove, Stale, Problem)
+SPOKEN = (DecisionRefused, AccessError, NotEligible, Forbidden, IllegalMove, Stale, Problem, Archived)
 
 
 def label(language: Language, table: dict[str, str], name: Any) -> str:
@@ -246,6 +253,8 @@ def said(language: Language, error: Exception) -> str:
             return language.gettext(_FORBIDDEN)
         case IllegalMove():
             return language.gettext(_MOVE).format(status=label(language, STATUS, error.status))
+        case Archived():
+            return language.gettext(_ARCHIVED).format(day=error.day, file=error.file)
         case Stale():
             return language.gettext(_STALE)
         case Problem():

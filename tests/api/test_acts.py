@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import httpx2
@@ -266,6 +267,55 @@ def test_what_was_approved_without_an_action_is_done_after_a_requeue(open_api: A
         assert claim_lane(tx, api.board.ledger, lane=2, limit=5, worker="w1", lease=60) == []
     assert finish_grace(api.board.db, api.board.ledger) == 1
     assert api.task()["status"] == "done"
+
+
+# -- acknowledging, and what is archived ------------------------------------------------------------------------------
+
+
+def test_a_failure_is_acknowledged_once_with_a_reason(api: Api) -> None:
+    version = bring_to(api, "failed")["version"]
+    for _ in range(2):
+        task = api.post("/tasks/T-1/acknowledge", json={"reason": "Known."}).json()
+        assert (task["status"], task["version"]) == ("failed", version + 1)
+        assert task["acknowledged_at"] is not None
+    (event,) = [event for event in api.events() if event["kind"] == "acknowledged"]
+    assert (event["note"], event["from"], event["to"], event["actor"]["name"]) == ("Known.", None, None, "bootstrap")
+    assert api.post("/tasks/T-1/requeue").json()["acknowledged_at"] is None
+
+
+@pytest.mark.parametrize("status", [status for status in STATUSES if status != "failed"])
+def test_what_has_not_failed_is_not_acknowledged(api: Api, status: str) -> None:
+    bring_to(api, status)
+    answer = api.post("/tasks/T-1/acknowledge")
+    assert (answer.status_code, answer.json()["code"]) == (409, "illegal_state")
+    assert answer.json()["details"] == [{"status": status, "phase": "work"}]
+
+
+def test_a_task_that_was_archived_is_gone_and_its_id_says_where_it_is(api: Api, at: Any) -> None:
+    """B039: the answer always says what happened."""
+    bring_to(api, "done")
+    at(31 * 86_400)
+    assert api.board.archive.run().archived.total() == 1
+    day = datetime.now(UTC) + timedelta(days=31)
+    for method, path in [("GET", ""), ("GET", "/events"), ("POST", "/cancel"), ("PATCH", "")]:
+        answer = api.request(method, f"/tasks/T-1{path}", **({"json": {"version": 1}} if method == "PATCH" else {}))
+        assert (answer.status_code, answer.json()["code"]) == (410, "archived"), path
+        assert f"archive/{day:%Y-%m-%d}.jsonl.gz" in answer.json()["message"]
+        assert answer.json()["details"] == [{"status": "done", "day": f"{day:%Y-%m-%d}"}]
+    assert api.get("/tasks?task_id=T-1").json()["data"] == []
+    expected = {"task_id": "T-1", "status": "done", "archived": True, "duplicate": True}
+    for more in ({}, {"payload": {"n": 2}}, {"on_duplicate": "requeue"}):
+        answer = api.post("/tasks?wait=1", json={"type": "trial", "task_id": "T-1", **more})
+        assert (answer.status_code, answer.json()) == (200, expected)
+    assert api.post("/tasks", json={"type": "trial", "task_id": "T-1", "on_duplicate": "reject"}).status_code == 409
+    bulk = api.post("/tasks/bulk", json={"tasks": [{"type": "trial", "task_id": id_} for id_ in ("T-1", "T-2", "T-1")]})
+    assert [(item["status"], item.get("archived")) for item in bulk.json()["data"]] == [
+        ("duplicate", True),
+        ("created", None),
+        ("duplicate", True),
+    ]
+    assert api.as_key("submit", name="shop").get("/tasks/T-1").status_code == 410
+    assert api.as_key("work", name="worker").get("/tasks/T-1").status_code == 404
 
 
 # -- twice the same (B005) ------------------------------------------------------------------------------------------

@@ -99,7 +99,7 @@ def test_tasks_of_others_exist_only_for_those_who_may_read_them(api: Api) -> Non
     assert api.task()["status"] == "pending"
     reader = api.as_key("read", name="reader")
     assert reader.get("/tasks/T-1").status_code == 200
-    for method, tail in [("POST", "/cancel"), ("POST", "/requeue"), ("POST", "/run-now")]:
+    for method, tail in [("POST", "/cancel"), ("POST", "/requeue"), ("POST", "/run-now"), ("POST", "/acknowledge")]:
         assert reader.request(method, f"/tasks/T-1{tail}").status_code == 403, tail
     assert reader.patch("/tasks/T-1", json={"version": 1, "title": "x"}).status_code == 403
 

@@ -61,6 +61,8 @@ def problems(part: dict[str, Any]) -> dict[str, str]:
         {"callback": {"events": []}},
         {"max_crashes": 5},
         {"fields": [], "limits": {}, "retention": "30d", "owner": None},
+        {"retention": "1h"},
+        {"retention": "forever"},
     ],
     ids=str,
 )
@@ -75,7 +77,6 @@ def test_what_is_taken(part: dict[str, Any]) -> None:
         ({"fields": [{"name": "region", "kind": "choice", "options": ["EU", "CN"]}]}, "fields"),
         ({"limits": {"concurrency": 4}}, "limits"),
         ({"limits": {"rate": "60/min", "per_day": 5, "order_by": "size"}}, "limits"),
-        ({"retention": "1d"}, "retention"),
         ({"handler": {"use": "echo", "wait": "blocking"}}, "handler.wait"),
         ({"handler": {"use": "echo", "wait": "callback"}}, "handler.wait"),
         ({"handler": {"use": "n8n.webhook"}}, "handler.use"),
@@ -173,6 +174,9 @@ def test_what_is_not_served_yet_says_so(part: dict[str, Any], path: str) -> None
         ({"callback": {"url": "x"}}, "callback.url"),
         ({"max_crashes": 0}, "max_crashes"),
         ({"retention": 30}, "retention"),
+        ({"retention": None}, "retention"),
+        ({"retention": "never"}, "retention"),
+        ({"retention": "59m"}, "retention"),
     ],
     ids=str,
 )

@@ -114,3 +114,41 @@ def test_a_failing_task_shows_cause_count_next_time_and_error(working_sqlite: Op
     answer = operator.post("/tasks/T-1/requeue")
     assert answer.status_code == 409
     assert "in the state “Retrying”" in answer.text
+
+
+def test_a_failure_is_acknowledged_on_its_page_or_together_with_others(working_sqlite: OpenWorking) -> None:
+    async def fail(job: Job) -> Outcome:
+        return Failure(ErrorClass.PERMANENT, Cause.AUTH, "Wrong key.")
+
+    working = working_sqlite(Probe(fail))
+    working.type()
+    for number in range(3):
+        working.submit(f"T-{number}")
+        working.wait(f"T-{number}", "failed")
+    site = Site(working)
+    operator = site.visitor("operator")
+    assert "Acknowledge this failure" in operator.get("/tasks/T-0").text
+    assert "Acknowledge this failure" not in site.visitor("reviewer").get("/tasks/T-0").text
+    assert site.visitor("reviewer").post("/tasks/T-0/acknowledge").status_code == 403
+    assert operator.post("/tasks/T-0/acknowledge", reason="Known.").status_code == 303
+    page = operator.get("/tasks/T-0").text
+    assert "The failure of 1 task was acknowledged." in page
+    assert "The failure was acknowledged" in page
+    assert "Acknowledge this failure" not in page
+    body: Any = {"csrf": operator.csrf, "do": "acknowledge", "task": ["T-1", "T-2"], "next": "/tasks"}
+    operator.client.post("/tasks/act", data=body)
+    assert "The failures of 2 tasks were acknowledged." in operator.get("/tasks").text
+    assert [working.events(f"T-{number}")[-1]["note"] for number in range(3)] == ["Known.", None, None]
+
+
+@pytest.mark.parametrize(("lang", "words"), [("en", "was archived on"), ("zh-CN", "归档")])
+def test_the_page_of_an_archived_task_says_where_it_is(site: Site, lang: str, words: str) -> None:
+    site.working.submit("T-1", "judge")
+    site.working.wait("T-1", "needs_review")
+    site.working.cancel("T-1")
+    site.working.at(31 * 86_400)
+    site.working.board.archive.run()
+    answer = site.visitor("operator", lang=lang).get("/tasks/T-1")
+    assert answer.status_code == 410
+    assert words in answer.text
+    assert "archive/" in answer.text

@@ -1,0 +1,19 @@
+"""What stays of the operations of tasks that are archived: the ledger itself. Their keys are never free again."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from sqlalchemy import Connection, delete, select, update
+
+from board.effects.models import deliveries, operations
+
+# A call that may still be made, or of which nobody knows how it went: its task is not archived.
+OPEN = operations.c.status.in_(["reserved", "sent", "unknown"])
+
+
+def operations_of(tx: Connection, tasks: Collection[int]) -> None:
+    """Remove the single tries and the bodies, which stood for sending again; the rows, keys and references stay."""
+    closed = operations.c.task.in_(tasks) & ~OPEN
+    tx.execute(delete(deliveries).where(deliveries.c.operation.in_(select(operations.c.id).where(closed))))
+    tx.execute(update(operations).where(closed).values(body=None, url=None))
