@@ -60,8 +60,8 @@ def end(board: WorkingBoard, task_id: str, status: str = "done", **body: Any) ->
 
 def records(board: WorkingBoard) -> list[dict[str, Any]]:
     """All lines of the archive, as `zcat archive/*.jsonl.gz` shows them."""
-    folder = board.board.archive.shelf.folder
-    return [json.loads(line) for file in sorted(folder.glob("*.jsonl.gz")) for line in gzip.decompress(file.read_bytes()).splitlines()]
+    files = sorted(board.board.archive.shelf.folder.glob("*.jsonl.gz"))
+    return [json.loads(line) for file in files for line in gzip.decompress(file.read_bytes()).splitlines()]
 
 
 def archived_ids(board: WorkingBoard) -> list[str]:
