@@ -68,8 +68,10 @@ class Failure:
     """The attempt failed. `message` is one plain sentence for a person, without secrets, at most ~500 characters.
 
     http_status and code are what the outside system said; the type's `retry.rules` may match on them. retry_after:
-    seconds the outside system asked to wait. open_operation: True where the announced call may still be going on, so
-    that the next attempt must ask (`reconcile`) before it sends anything again.
+    seconds the outside system asked to wait. open_operation: True where the announced call may still be going on: the
+    board asks again (`reconcile`) after a pause, without spending a retry, and in the end asks a person; it sends
+    nothing meanwhile. open_for: seconds since sending during which no answer of the outside system can be final (its
+    log lags); the board asks at least that long.
     """
 
     error_class: ErrorClass
@@ -81,6 +83,7 @@ class Failure:
     rule: str | None = None  # the name of the rule that classed the error
     raw_text: str | None = None
     open_operation: bool = False
+    open_for: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +101,15 @@ class NotStarted:
     message: str = ""
 
 
-Outcome: TypeAlias = Success | Failure | UnknownOutcome
+@dataclass(frozen=True, slots=True)
+class Later:
+    """Nothing was sent and nothing has failed: what it needs is busy. Comes again, and no retry is spent."""
+
+    message: str
+    seconds: float  # until then
+
+
+Outcome: TypeAlias = Success | Failure | UnknownOutcome | Later
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,8 +225,8 @@ class Job(Protocol):
         kind: such as "dify.run". target: who is called, in words that a person understands. request: the body. fixed:
         the body belongs to the operation, and a later try must send the very bytes of the first; returned are the
         bytes to send. Raises Stopped when this attempt no longer holds its lease, OperationConflict when the key
-        (action + connection + task, or the type's own) is taken by other content, its kind OperationBusy when another
-        task is doing this very action, AlreadyConfirmed when it is done.
+        (action + connection + task, or the type's own) is taken by other content, its kind OperationBusy while another
+        task is doing this very action (answer with `Later`), AlreadyConfirmed when it is done.
         """
 
     async def reference(self, external_reference: str) -> None:
@@ -233,18 +244,26 @@ class Stopped(Exception):
 
 
 class OperationConflict(Exception):
-    """The operation key is already used for other content or by another task."""
+    """The operation key is already used for other content. unknown: nobody can tell what became of that other call."""
+
+    def __init__(self, message: str, *, unknown: bool = False) -> None:
+        super().__init__(message)
+        self.unknown = unknown
 
 
 class OperationBusy(OperationConflict):
-    """Another task is doing this very action just now: later it will be known how it went."""
+    """Somebody else is doing this very action: in about `seconds` it may be known how it went."""
+
+    def __init__(self, message: str, seconds: float) -> None:
+        super().__init__(message)
+        self.seconds = seconds
 
 
 class AlreadyConfirmed(Exception):
-    """Another task has already done this business action; `reference` is the outside system's id of it."""
+    """This business action was done before; `reference` is the outside system's id of it."""
 
     def __init__(self, reference: str | None) -> None:
-        super().__init__("This action was already done by another task.")
+        super().__init__("This action was done before.")
         self.reference = reference
 
 

@@ -16,6 +16,7 @@ from board.catalogue.spec import TypeSpec
 from board.catalogue.store import Catalogue
 from board.db.engine import Database, after_commit
 from board.db.migrate import check
+from board.effects import operations
 from board.effects.callbacks import Callbacks
 from board.effects.deliver import Outbox
 from board.effects.guard import Guard
@@ -191,5 +192,5 @@ def open_board(settings: Settings, *, handlers: Callable[[], Mapping[str, Handle
         redis=redis,
     )
     # In this order: the review of a visit stands before word of it goes out.
-    ledger.followers += [visits, Callbacks(catalogue, board.task_document), board._wake]
+    ledger.followers += [operations.leave, visits, Callbacks(catalogue, board.task_document), board._wake]
     return board

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from typing import Annotated, Any, Literal, get_args
+from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag, model_validator
 
 from board import templating
 from board.catalogue.shape import problem_of_schema
 from board.effects.signing import problem_of
+from board.catalogue.status_spec import StatusAnswer
 from board.settings import parse_duration
 from board.tasks.states import Pool
 
@@ -312,6 +314,11 @@ def _address(value: str) -> str:
     return value
 
 
+def _origin(address: str) -> tuple[str, str]:
+    parts = urlsplit(address.lower())
+    return parts.scheme, parts.netloc
+
+
 class ConnectionSpec(Block):
     """Where to call. `key`, `secret` and `auth` are stored encrypted."""
 
@@ -322,7 +329,10 @@ class ConnectionSpec(Block):
     secret: Annotated[str | list[str], AfterValidator(_secret)] | None = None
     auth: AuthSpec | None = None
     idempotent: bool = False
-    grace: Duration | None = None  # dify: how long a lost run is looked for before it counts as not started
+    grace: Duration | None = None  # how long a lost call is looked for at the target before it counts as not started
+    reconcile_for: Annotated[Duration, Field(gt=0, le=7 * 86400)] | None = None  # how long it is asked about at all
+    status_url: Annotated[str, Field(max_length=2000), AfterValidator(_template)] | None = None
+    status_answer: StatusAnswer | None = None
     limits: LimitsSpec = LimitsSpec()
 
     @model_validator(mode="after")
@@ -331,6 +341,10 @@ class ConnectionSpec(Block):
             raise ValueError("a dify connection needs key, the app's API key")
         if self.kind == "dify" and (self.secret or self.auth):
             raise ValueError("a dify connection takes key, not secret or auth")
-        if self.kind == "webhook" and (self.key or self.grace is not None):
-            raise ValueError("a webhook connection takes secret, not key or grace")
+        if self.kind == "webhook" and self.key:
+            raise ValueError("a webhook connection takes secret, not key")
+        if self.kind == "webhook" and self.status_url is None and (self.status_answer or self.grace is not None):
+            raise ValueError("status_answer and grace are about the answer of status_url; give status_url, too")
+        if self.status_url is not None and (self.kind != "webhook" or _origin(self.status_url) != _origin(self.url)):
+            raise ValueError("status_url is for webhooks, and must be on the host and port of url")
         return self

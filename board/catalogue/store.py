@@ -66,6 +66,11 @@ class Catalogue:
         return ConnectionView(row["name"], row["kind"], row["url"], row["options"], secrets)
 
 
+def connection_options(connection: Connection, name: str) -> dict[str, Any]:
+    """Every key of a connection that is no secret; empty where it does not exist any more."""
+    return connection.execute(select(connections.c.options).where(connections.c.name == name)).scalar() or {}
+
+
 def list_types(connection: Connection) -> list[RowMapping]:
     """The current version of every type, by name."""
     query = select(task_types).where(task_types.c.current).order_by(task_types.c.name)

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Any
 
-from sqlalchemy import BigInteger, Column, ForeignKey, Index, UniqueConstraint, text
+from sqlalchemy import BigInteger, Column, ForeignKey, Index, UniqueConstraint, false, text
 from sqlmodel import Field, SQLModel
 
-from board.db.schema import BigId, id_field, table_of, text_field, time_field
+from board.db.schema import BigId, id_field, json_field, table_of, text_field, time_field
 
+# The conditions of the partial indexes; queries use these very texts, see board.tasks.models.
+UNSETTLED = text("operations.status <> 'confirmed'")
+OUTSIDE = text("operations.owner IS NOT NULL")
 HAS_TASK = text("task IS NOT NULL")
 
 
@@ -28,12 +32,20 @@ class Operation(SQLModel, table=True):
         # Not those that outlived their tasks, which are most in the end: counted as one value, they would make SQLite
         # take the index for useless.
         Index("ix_operations_task", "task", "id", sqlite_where=HAS_TASK, postgresql_where=HAS_TASK),
+        # Nearly every row is confirmed in the end: what is not is few, and looked for by its status.
         Index(
-            "ix_operations_open",
+            "ix_operations_unsettled",
             "status",
             "id",
-            sqlite_where=text("status IN ('sent', 'unknown')"),
-            postgresql_where=text("status IN ('sent', 'unknown')"),
+            sqlite_where=text("status <> 'confirmed'"),
+            postgresql_where=text("status <> 'confirmed'"),
+        ),
+        Index(
+            "ix_operations_owner",
+            "owner",
+            "id",
+            sqlite_where=text("owner IS NOT NULL"),
+            postgresql_where=text("owner IS NOT NULL"),
         ),
     )
 
@@ -43,7 +55,9 @@ class Operation(SQLModel, table=True):
     task_id: str | None = Field(default=None, max_length=200)
     phase: str | None = Field(default=None, max_length=8)
     lease_token: int = Field(default=0, sa_column=Column(BigInteger(), nullable=False))
-    kind: str = Field(max_length=40)  # dify.run, webhook.action, webhook.callback
+    owner: str | None = Field(default=None, max_length=200)  # the key of the outside program; None: the board itself
+    execution_id: str | None = text_field()  # an outside program's own name of its run
+    kind: str = Field(max_length=40)  # dify.run, webhook.action, webhook.callback, outside
     target: str = text_field(nullable=False)  # shown to people; a secret part of an address is masked
     connection: str | None = Field(default=None, max_length=120)
     url: str | None = text_field()  # outbox rows: where to send
@@ -53,6 +67,9 @@ class Operation(SQLModel, table=True):
     external_reference: str | None = text_field()
     last_error: str | None = text_field()
     tries: int = 0
+    asks: int = Field(default=0, sa_column_kwargs={"server_default": "0"})  # so often the target was asked how it went
+    harmless: bool = Field(default=False, sa_column_kwargs={"server_default": false()})  # may be done twice
+    resolution: str | None = Field(default=None, max_length=16)  # a person's last answer: happened, not_happened, drop
     next_try_at: datetime | None = time_field()
     give_up_at: datetime | None = time_field()
     created_at: datetime = time_field(nullable=False)
@@ -76,5 +93,23 @@ class Delivery(SQLModel, table=True):
     detail: str | None = text_field()  # the answer's first part, or why there was none
 
 
+class OperationEvent(SQLModel, table=True):
+    """What became known of an operation beside its tries: who announced, asked, refused or answered what."""
+
+    __tablename__ = "operation_events"
+    __table_args__ = (Index("ix_operation_events_operation", "operation", "id"),)
+
+    id: int = id_field()
+    operation: int = Field(sa_column=Column(BigId, ForeignKey("operations.id", ondelete="CASCADE"), nullable=False))
+    at: datetime = time_field(nullable=False)
+    kind: str = Field(max_length=20)  # reserved, sent, confirmed, rejected, unknown, asked, refused, resolved
+    actor_kind: str = Field(max_length=16)
+    actor_name: str = Field(max_length=200)
+    channel: str = Field(max_length=16)
+    note: str | None = text_field()
+    data: dict[str, Any] | None = json_field()
+
+
 operations = table_of(Operation)
 deliveries = table_of(Delivery)
+operation_events = table_of(OperationEvent)

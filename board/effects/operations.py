@@ -8,48 +8,42 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, RowMapping, delete, insert, select, update
+from sqlalchemy import ColumnElement, Connection, RowMapping, delete, insert, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 
 from board.db.clock import now
+from board.effects import journal
 from board.effects.models import deliveries, operations
-from board.ports import AlreadyConfirmed, OperationBusy, OperationConflict, SentOperation, Stopped
+from board.effects.reuse import Wanted, reusable
+from board.ports import SentOperation, Stopped
+from board.tasks.followers import Moved
+from board.tasks.history import By
 from board.tasks.ledger import Lease
 from board.tasks.models import tasks
 from board.tasks.states import Status
 from board.tasks.text import clean
+from board.templating import TemplateProblem
 
 CALLBACK = "webhook.callback"  # the kind of outbox rows: word to the caller about the task's end
 OPEN = ("reserved", "sent")
 MAX_DETAIL = 500  # characters of an answer that are kept: enough to recognise an error page
-
-
-@dataclass(frozen=True, slots=True)
-class Wanted:
-    """What a handler announces.
-
-    content: what it is about; another task that uses the key must mean the same. resend: an earlier unknown outcome of
-    this very task may be tried again.
-    """
-
-    key: str
-    kind: str
-    target: str
-    request: bytes
-    content: bytes
-    connection: str | None
-    fixed: bool
-    resend: bool
+MAX_KEY = 500  # characters; PostgreSQL's index takes 2700 bytes, and a person has to read it
 
 
 def default_key(use: str, connection: str | None, task_id: str, round_: int) -> str:
     """One business action per handler, connection, task and review round."""
     key = f"{use}:{connection or '-'}:{task_id}"
     return key if round_ == 1 else f"{key}:round-{round_}"
+
+
+def own_key(text: str) -> str:
+    """A type's own key as it is stored. Raises TemplateProblem when nobody could read or index it."""
+    if len(text) > MAX_KEY:
+        raise TemplateProblem(f"The operation_key has {len(text)} characters; at most {MAX_KEY} are allowed.")
+    return str(clean(text))
 
 
 def request_hash(body: bytes) -> str:
@@ -77,6 +71,8 @@ def send(tx: Connection, task: RowMapping, lease: Lease, wanted: Wanted) -> tupl
         "body": wanted.request.decode() if wanted.fixed else None,
         "status": "sent",
         "tries": 1,
+        "asks": 0,
+        "harmless": wanted.resend,
         "created_at": now(),
         "sent_at": now(),
     }
@@ -87,23 +83,22 @@ def send(tx: Connection, task: RowMapping, lease: Lease, wanted: Wanted) -> tupl
         return int(made), wanted.request
     stored = by_key(tx, wanted.key, lock=True)
     assert stored is not None
-    body = _check_reuse(stored, task, wanted, digest)
-    tx.execute(
-        update(operations)
-        .where(operations.c.id == stored["id"], operations.c.status == stored["status"])
-        .values(
-            status="sent",
-            lease_token=lease.token,
-            phase=task["phase"],
-            request_hash=digest,
-            body=body.decode() if wanted.fixed else None,
-            external_reference=None,
-            last_error=None,
-            tries=operations.c.tries + 1,
-            sent_at=now(),
-            closed_at=None,
-        )
-    )
+    body = reusable(tx, stored, task, lease, wanted, digest)
+    again = row | {
+        "body": body.decode() if wanted.fixed else None,
+        "tries": operations.c.tries + 1,
+        "created_at": stored["created_at"],
+        "owner": None,
+        "external_reference": None,
+        "last_error": None,
+        "resolution": None,
+        "closed_at": None,
+    }
+    tx.execute(update(operations).where(operations.c.id == stored["id"]).values(**again))
+    if stored["task"] != task["id"]:
+        former = f"task {stored['task_id']}" if stored["owner"] is None else stored["owner"]
+        by = By("worker", task["lease_owner"] or "", "worker")
+        journal.note(tx, stored["id"], "reserved", by, f"Task {task['task_id']} took it over from {former}.")
     return int(stored["id"]), body
 
 
@@ -143,16 +138,41 @@ def log_delivery(
     )
 
 
+# A call that the board itself makes and waits for: neither the outbox, which is sent until it is confirmed or given up,
+# nor what outside programs announce.
+_OWN: tuple[ColumnElement[bool], ...] = (
+    operations.c.kind != CALLBACK,
+    operations.c.give_up_at.is_(None),
+    operations.c.owner.is_(None),
+)
+
+
 def left_open(connection: Connection, task: RowMapping) -> RowMapping | None:
     """What an earlier attempt of this task sent in this phase, and nobody knows how it went."""
     query = (
         select(operations)
-        .where(operations.c.task == task["id"], operations.c.phase == task["phase"])
-        .where(operations.c.kind != CALLBACK, operations.c.status.in_(["sent", "unknown"]))
+        .where(operations.c.task == task["id"], operations.c.phase == task["phase"], *_OWN)
+        .where(operations.c.status.in_(["sent", "unknown"]))
         .order_by(operations.c.id.desc())
         .limit(1)
     )
     return connection.execute(query).mappings().first()
+
+
+def asked(tx: Connection, operation: int) -> None:
+    """The target was asked once more what became of it."""
+    tx.execute(update(operations).where(operations.c.id == operation).values(asks=operations.c.asks + 1))
+
+
+def leave(tx: Connection, moved: Moved) -> None:
+    """A follower of the ledger: a task that ends while a call is out leaves its outcome unknown, for people to see."""
+    if moved.status in (Status.CANCELLED, Status.FAILED):
+        error = f"The task was {moved.status} while the call was out."
+        tx.execute(
+            update(operations)
+            .where(operations.c.task == moved.task["id"], operations.c.status == "sent", *_OWN)
+            .values(status="unknown", closed_at=now(), last_error=error)
+        )
 
 
 def as_sent(row: RowMapping) -> SentOperation:
@@ -226,27 +246,3 @@ def _require_lease(tx: Connection, lease: Lease) -> None:
         query = query.with_for_update()  # nobody may take the lease away between this look and the commit
     if tx.execute(query).scalar() is None:
         raise Stopped("This attempt no longer holds its task.")
-
-
-def _check_reuse(stored: RowMapping, task: RowMapping, wanted: Wanted, digest: str) -> bytes:
-    """The bytes to send when the key exists already, or the reason why nothing may be sent."""
-    own = stored["task"] == task["id"]
-    if not own and wanted.fixed and stored["request_hash"] != digest:
-        raise OperationConflict(
-            f"The operation “{wanted.key}” belongs to task {stored['task_id']}, which has another content; nothing was "
-            "sent."
-        )
-    if stored["status"] == "confirmed":
-        if own and wanted.resend and not wanted.fixed:
-            return wanted.request  # put back to start anew, and doing it twice hurts nobody: a judgement is made again
-        raise AlreadyConfirmed(stored["external_reference"])
-    if not own and stored["status"] in OPEN:
-        raise OperationBusy(f"Task {stored['task_id']} is just doing the same (“{wanted.key}”).")
-    if not own:
-        raise OperationConflict(
-            f"The operation “{wanted.key}” belongs to task {stored['task_id']} and is {stored['status']}."
-        )
-    if stored["status"] == "unknown" and not wanted.resend:
-        raise OperationConflict(f"Whether “{wanted.key}” has happened is unknown; a person must decide that first.")
-    same = wanted.fixed and stored["body"] is not None and stored["request_hash"] == digest
-    return str(stored["body"]).encode() if same else wanted.request

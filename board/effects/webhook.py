@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any, Protocol
 from urllib.parse import urljoin
 
-from board.effects import signing
+from board.effects import signing, status
 from board.effects.authentication import auth_headers
 from board.effects.callbacks import masked
 from board.ports import (
@@ -23,6 +23,7 @@ from board.ports import (
     Failure,
     Http,
     Job,
+    Later,
     Lost,
     NotSent,
     NotStarted,
@@ -66,9 +67,9 @@ class WebhookAction:
         except AlreadyConfirmed as done:
             return Success(reference=done.reference)
         except OperationBusy as busy:
-            return Failure(ErrorClass.TRANSIENT, Cause.PRECONDITION, str(busy), retry_after=TIMEOUT)
+            return Later(str(busy), busy.seconds)
         except OperationConflict as conflict:
-            return Failure(ErrorClass.PERMANENT, Cause.PRECONDITION, str(conflict))
+            return Failure(ErrorClass.PERMANENT, Cause.PRECONDITION, str(conflict), open_operation=conflict.unknown)
         headers = request_headers(connection, job.operation_key, body, job.webhook_secret)
         try:
             answer = await post(job.http, connection.url, headers, body)
@@ -77,12 +78,29 @@ class WebhookAction:
         except Refused as error:
             return Failure(ErrorClass.PERMANENT, Cause.PRECONDITION, str(error))
         except Lost as error:
-            return UnknownOutcome(f"The call to {masked(connection.url)} was sent, but its answer was lost. {error}")
-        return read(answer, masked(connection.url))
+            lost = f"The call to {masked(connection.url)} was sent, but its answer was lost. {error}"
+            return self._askable(connection, UnknownOutcome(lost))
+        return self._askable(connection, read(answer, masked(connection.url)))
 
     async def reconcile(self, job: ActionJob, operation: SentOperation) -> Outcome | NotStarted:
-        # A plain webhook cannot be asked what became of a call.
-        return UnknownOutcome(f"A call to {operation.target} was sent, and no answer is known.")
+        connection = job.connection
+        assert connection is not None
+        if not status.may_ask(connection):  # a plain webhook cannot be asked what became of a call
+            return UnknownOutcome(f"A call to {operation.target} was sent, and no answer is known.")
+        return await status.ask(job, operation, request_headers(connection, operation.key, b"", job.webhook_secret))
+
+    @staticmethod
+    def _askable(connection: ConnectionView, outcome: Outcome) -> Outcome:
+        """An unknown outcome stays open where the receiver can be asked about it."""
+        if not isinstance(outcome, UnknownOutcome) or not status.may_ask(connection):
+            return outcome
+        return Failure(
+            ErrorClass.UNKNOWN,
+            Cause.NETWORK,
+            f"{outcome.message} It is asked what became of the call.",
+            open_operation=True,
+            open_for=status.grace(connection),
+        )
 
 
 def request_headers(connection: ConnectionView, key: str, body: bytes, default_secret: str) -> dict[str, str]:

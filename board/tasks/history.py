@@ -38,6 +38,7 @@ KINDS: dict[Move, str] = {
     Move.ASK: "review_asked",
     Move.ASK_UNKNOWN: "outcome_unknown",
     Move.RETRY: "retry_planned",
+    Move.RECONCILE: "reconcile_planned",
     Move.FAIL: "failed",
     Move.HAND_BACK: "handed_back",
     Move.RESCUE: "lease_lost",

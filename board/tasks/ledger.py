@@ -210,6 +210,7 @@ class Ledger(Claiming):
             "lease_until": None,
             "held_by": None,
             "let_in": None,
+            "reconciling": move is Move.RECONCILE,
             "finished_at": now() if rule.to in TERMINAL else None,
         }
         if rule.to in TERMINAL:

@@ -92,6 +92,8 @@ class Task(SQLModel, table=True):
     cancel_requested: bool = False
     retry_count: int = 0
     crash_count: int = 0
+    # It is being found out what became of a call: the next attempt asks before it sends anything.
+    reconciling: bool = Field(default=False, sa_column_kwargs={"server_default": false()})
     suspect: bool = False  # one more death of its worker would fail it: it runs alone, so that no neighbour is blamed
     max_retries: int = 2
     last_error: str | None = text_field()

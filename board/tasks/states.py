@@ -55,6 +55,7 @@ class Move(StrEnum):
     ASK = "ask"  # work succeeded or failed in a way that a person must see
     ASK_UNKNOWN = "ask_unknown"  # nobody can tell whether a side effect happened
     RETRY = "retry"
+    RECONCILE = "reconcile"  # what became of a call is not known yet: asked again later
     FAIL = "fail"
     HAND_BACK = "hand_back"
     RESCUE = "rescue"  # the lease was lost, nothing was sent that matters
@@ -131,6 +132,7 @@ RULES: dict[Move, Rule] = {
     Move.ASK: _rule({_S.RUNNING}, _S.NEEDS_REVIEW, {_A.WORKER}),
     Move.ASK_UNKNOWN: _rule({_S.RUNNING}, _S.NEEDS_REVIEW, {_A.WORKER, _A.SWEEP}),
     Move.RETRY: _rule({_S.RUNNING}, _S.RETRYING, {_A.WORKER}),
+    Move.RECONCILE: _rule({_S.RUNNING}, _S.RETRYING, {_A.WORKER}),
     Move.FAIL: _rule({_S.RUNNING}, _S.FAILED, {_A.WORKER}),
     Move.HAND_BACK: _rule({_S.RUNNING}, _S.PENDING, {_A.WORKER}),
     Move.RESCUE: _rule({_S.RUNNING}, _S.RETRYING, {_A.SWEEP}),

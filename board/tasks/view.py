@@ -134,6 +134,9 @@ def _waiting_for(row: RowMapping, moment: datetime, paused: bool) -> dict[str, s
     status, later = Status(row["status"]), row["ready_at"] > moment
     if status is Status.NEEDS_REVIEW:
         return {"code": "person", "message": "A person decides."}
+    if status is Status.RETRYING and row["reconciling"]:
+        message = f"It is being found out what became of a call; the next look is at {time(row['ready_at'])}."
+        return {"code": "reconciling", "message": message}
     if status is Status.RETRYING:
         return {"code": "retry", "message": f"The next try is at {time(row['ready_at'])}."}
     if status is not Status.PENDING:

@@ -75,6 +75,7 @@ def _rescue(tx: Connection, ledger: Ledger, catalogue: Catalogue, row: RowMappin
     elif crashes < most:
         # What was sent stays open: the next claim asks about it before anything is started again.
         changes = {"crash_count": crashes, "ready_at": now(), "suspect": crashes >= most - 1}
+        changes["reconciling"] = open_operation is not None
         ledger.move(tx, row, Move.RESCUE, SWEEP, changes=changes, note=note, guards=guards)
     elif open_operation is not None:
         operations.close(tx, open_operation["id"], "unknown", error=note)

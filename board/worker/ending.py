@@ -8,10 +8,12 @@ from typing import Any
 from sqlalchemy import Connection, RowMapping, update
 from sqlalchemy.exc import DataError, DBAPIError
 
+from board.catalogue import store
+from board.catalogue.spec import TypeSpec
 from board.catalogue.store import Catalogue
-from board.db.clock import now
+from board.db.clock import now, read_now
 from board.db.engine import Database
-from board.effects import operations
+from board.effects import journal, operations
 from board.ports import Cause, ErrorClass, Failure, Outcome, Success
 from board.review.policy import Wish
 from board.tasks.history import By
@@ -19,11 +21,13 @@ from board.tasks.ledger import Lease, Ledger, Moved
 from board.tasks.models import attempts
 from board.tasks.states import Move
 from board.tasks.text import clean
+from board.worker import asking
+from board.worker.asking import OpenCall
 from board.worker.settle import Decision, decide
 
 log = logging.getLogger(__name__)
 
-_BACK_IN_LINE = (Move.RETRY, Move.PROCEED)
+_BACK_IN_LINE = (Move.RETRY, Move.RECONCILE, Move.PROCEED)
 
 
 class Ending:
@@ -68,7 +72,8 @@ class Ending:
         review: what an outside worker wishes for with its success.
         """
         spec = self._catalogue.version(tx, row["type"], row["type_version"]).spec
-        decision = decide(spec, row, outcome, may_resend=may_resend, review=review)
+        call = self._open_call(tx, spec, row, outcome, operation)
+        decision = decide(spec, row, outcome, may_resend=may_resend, review=review, call=call)
         if operation is None and decision.move is Move.ASK_UNKNOWN and (left := operations.left_open(tx, row)):
             operation = left["id"]  # announced in the moment in which the attempt was cut
         late = "The attempt ended after the cancellation was asked; its result was refused."
@@ -83,7 +88,24 @@ class Ending:
                 external_reference=clean(outcome.reference) if isinstance(outcome, Success) else None,
                 error=decision.changes["last_error"],
             )
+            if decision.operation == "unknown":
+                journal.note(tx, operation, "unknown", by, decision.changes["last_error"])
         return moved
+
+    @staticmethod
+    def _open_call(
+        tx: Connection, spec: TypeSpec, row: RowMapping, outcome: Outcome, operation: int | None
+    ) -> OpenCall | None:
+        """The call that may still be going on, where the outcome says so."""
+        if operation is None or not isinstance(outcome, Failure) or not outcome.open_operation:
+            return None
+        stored = operations.by_id(tx, operation)
+        if stored is None or stored["sent_at"] is None:
+            return None
+        options = store.connection_options(tx, stored["connection"]) if stored["connection"] else {}
+        usual = asking.usual_limit(spec.handler.timeout, row["max_retries"])
+        age = (read_now(tx) - stored["sent_at"]).total_seconds()
+        return OpenCall(stored["asks"], age, options.get("reconcile_for", usual))
 
     def _write(self, tx: Connection, lease: Lease, by: By, decision: Decision, operation: int | None) -> Moved | None:
         changes = decision.changes | ({"ready_at": now(decision.wait)} if decision.move in _BACK_IN_LINE else {})

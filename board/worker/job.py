@@ -11,10 +11,11 @@ from sqlalchemy import RowMapping
 
 from board.db.clock import read_now
 from board.db.engine import Database
-from board.effects import operations
+from board.effects import journal, operations
 from board.effects.callbacks import Documents, envelope
-from board.effects.operations import Wanted
-from board.ports import ConnectionView, Http, JsonObject
+from board.effects.reuse import Wanted
+from board.ports import AlreadyConfirmed, ConnectionView, Http, JsonObject, OperationBusy, OperationConflict
+from board.tasks.history import By, record
 from board.tasks.ledger import Lease, find
 from board.tasks.view import time
 
@@ -59,12 +60,32 @@ class AttemptJob:
         )
 
         def reserve() -> tuple[int, bytes]:
-            with self.db.write() as tx:
-                return operations.send(tx, self.row, self.lease, wanted)
+            try:
+                with self.db.write() as tx:
+                    return operations.send(tx, self.row, self.lease, wanted)
+            except (OperationConflict, AlreadyConfirmed) as found:
+                self._tell(found)
+                raise
 
         # Shielded: were this cut in the middle, the row could be committed without anybody knowing of it here.
         self.operation, body = await asyncio.shield(asyncio.to_thread(reserve))
         return body
+
+    def _tell(self, found: OperationConflict | AlreadyConfirmed) -> None:
+        """Say where people look why nothing is sent: with the operation, and with this task."""
+        by = By("worker", self.row["lease_owner"] or "", "worker")
+        with self.db.write() as tx:
+            stored = operations.by_key(tx, self.operation_key)
+            if stored is None or isinstance(found, OperationBusy):
+                return
+            about = {"operation": str(stored["id"])}
+            if isinstance(found, OperationConflict):
+                journal.refused(tx, stored["id"], by, f"Task {self.task_id} was refused: {found}")
+                record(tx, self.row["id"], "operation_refused", by, note=str(found), data=about)
+            elif stored["task"] != self.row["id"]:
+                whose = stored["owner"] or f"task {stored['task_id']}"
+                note = f"{whose[0].upper()}{whose[1:]} has done this before (“{self.operation_key}”); nothing was sent."
+                record(tx, self.row["id"], "done_before", by, note=note, data=about)
 
     async def reference(self, external_reference: str) -> None:
         operation = self.operation

@@ -15,7 +15,7 @@ from board.catalogue.spec import TypeSpec
 from board.catalogue.store import Catalogue
 from board.db.engine import AWAY, Database
 from board.db.types import dump_json
-from board.effects import operations
+from board.effects import journal, operations
 from board.effects.callbacks import Documents
 from board.effects.http import Doors
 from board.logs import first_line
@@ -29,6 +29,7 @@ from board.ports import (
     Outcome,
     Refused,
     Stopped,
+    Success,
     UnknownOutcome,
 )
 from board.tasks.history import By
@@ -133,7 +134,7 @@ class Runner:
                 inputs = templating.fill(spec.handler.inputs, context)
             key = operations.default_key(block.use, block.connection, row["task_id"], row["round"])
             if acting and spec.action and spec.action.operation_key:
-                key = templating.fill_strict(spec.action.operation_key, context)
+                key = operations.own_key(templating.fill_strict(spec.action.operation_key, context))
         except (templating.TemplateProblem, Refused) as error:
             raise NotRunnable(str(error), left) from error
         job = AttemptJob(
@@ -172,6 +173,7 @@ class Runner:
             async with limit:
                 if it.left_open is not None:
                     known = await it.handler.reconcile(it.job, operations.as_sent(it.left_open))
+                    await asyncio.to_thread(self._learned, it, known)
                     if isinstance(known, UnknownOutcome) and not it.job.may_resend:
                         return known
                     if not isinstance(known, NotStarted | UnknownOutcome):
@@ -194,9 +196,23 @@ class Runner:
             sent = it.job.operation is not None
             return Failure(ErrorClass.TRANSIENT, Cause.UNKNOWN, message, open_operation=sent)
 
+    def _learned(self, it: Prepared, known: Outcome | NotStarted) -> None:
+        """Keep what the target said when it was asked what became of a call."""
+        assert it.left_open is not None
+        by = By("worker", it.job.row["lease_owner"] or "", "worker")
+        with self._db.write() as tx:
+            operations.asked(tx, it.left_open["id"])
+            journal.note(tx, it.left_open["id"], "asked", by, _said(known))
+
     def _close(self, operation: int, word: str, message: str) -> None:
         with self._db.write() as tx:
             operations.close(tx, operation, word, error=message or None)
+
+
+def _said(known: Outcome | NotStarted) -> str:
+    if isinstance(known, Success):
+        return "It took effect." + (f" Its number there: {known.reference}" if known.reference else "")
+    return known.message or "It never took effect."
 
 
 def _asked_to_stop() -> bool:

@@ -9,12 +9,13 @@ from sqlalchemy import RowMapping
 
 from board.catalogue.shape import first_problem
 from board.catalogue.spec import TypeSpec
-from board.ports import Cause, ErrorClass, Failure, Outcome, Success, UnknownOutcome
+from board.ports import Cause, ErrorClass, Failure, Later, Outcome, Success, UnknownOutcome
 from board.review import policy
 from board.review.policy import Reason, Wish
 from board.tasks.states import Move, Phase
 from board.tasks.text import clean
-from board.worker import judgement, retry
+from board.worker import asking, judgement, retry
+from board.worker.asking import OpenCall
 
 MAX_ERROR = 1000  # characters of `last_error`: a sentence, not a page
 
@@ -33,16 +34,27 @@ class Decision:
     attempt: dict[str, Any] = field(default_factory=dict)  # columns of `attempts`
 
 
-def decide(spec: TypeSpec, task: RowMapping, outcome: Outcome, *, may_resend: bool, review: Wish = "auto") -> Decision:
+def decide(
+    spec: TypeSpec,
+    task: RowMapping,
+    outcome: Outcome,
+    *,
+    may_resend: bool,
+    review: Wish = "auto",
+    call: OpenCall | None = None,
+) -> Decision:
     """may_resend: after an unknown outcome the call may be sent again (no side effects, or an idempotent target).
 
-    review: what an outside worker wishes for with its success.
+    review: what an outside worker wishes for with its success. call: the call that a failure with an open operation is
+    about.
     """
     match outcome:
         case Success():
             return _success(spec, task, outcome, review)
         case Failure():
-            return _failure(spec, task, retry.classed(outcome, spec.retry), may_resend)
+            return _failure(spec, task, retry.classed(outcome, spec.retry), call)
+        case Later():
+            return _later(outcome)
         case UnknownOutcome():
             return _unknown(spec, task, outcome, may_resend)
 
@@ -82,7 +94,7 @@ def _validated(spec: TypeSpec, success: Success) -> Success:
     return replace(success, ask="invalid_output", ask_message=f"The output does not fit: {found[1]}")
 
 
-def _failure(spec: TypeSpec, task: RowMapping, failure: Failure, may_resend: bool) -> Decision:
+def _failure(spec: TypeSpec, task: RowMapping, failure: Failure, call: OpenCall | None) -> Decision:
     message = clean(failure.message)[:MAX_ERROR]
     changes: dict[str, Any] = {
         "last_error": message,
@@ -99,6 +111,12 @@ def _failure(spec: TypeSpec, task: RowMapping, failure: Failure, may_resend: boo
         "rule": failure.rule,
         "raw_text": clean(failure.raw_text),
     }
+    if failure.open_operation and call is not None and failure.error_class in retry.RETRIED:
+        wait = asking.pause(failure, call, spec.retry)
+        if wait is None:  # the call may still be going on, and it was asked about long enough: unknown, not failed
+            return _ask_unknown(changes, message, attempt)
+        attempt |= {"outcome": "open"}
+        return Decision(Move.RECONCILE, changes, note=message, details=details, wait=wait, attempt=attempt)
     operation = "" if failure.open_operation else "rejected"
     if failure.error_class in retry.RETRIED and task["retry_count"] < task["max_retries"]:
         return Decision(
@@ -110,12 +128,19 @@ def _failure(spec: TypeSpec, task: RowMapping, failure: Failure, may_resend: boo
             wait=retry.delay(failure, spec.retry, task["retry_count"]),
             attempt=attempt,
         )
-    if failure.open_operation:  # the budget is spent and the call may still be going on: unknown, not failed
+    if failure.open_operation:  # nobody can be asked what became of the call: unknown, not failed
         return _ask_unknown(changes, message, attempt)
     if spec.retry.on_permanent == "needs_review":
         details |= {"reason": Reason.PERMANENT_FAILURE}
         return Decision(Move.ASK, changes, note=message, details=details, operation=operation, attempt=attempt)
     return Decision(Move.FAIL, changes, note=message, details=details, operation=operation, attempt=attempt)
+
+
+def _later(later: Later) -> Decision:
+    message = clean(later.message)[:MAX_ERROR]
+    changes = _CLEARED | {"last_error": message}
+    attempt = {"outcome": "waited", "error": message}
+    return Decision(Move.RECONCILE, changes, note=message, wait=later.seconds, attempt=attempt)
 
 
 def _unknown(spec: TypeSpec, task: RowMapping, outcome: UnknownOutcome, may_resend: bool) -> Decision:

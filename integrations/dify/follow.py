@@ -149,6 +149,7 @@ class Search:
             message,
             code="still_open",
             open_operation=True,
+            open_for=self.client.grace if run_id is None else 0.0,
         )
         if trouble:
             failure = replace(failure, cause=Cause.NETWORK, message=one_line(f"{message} Last trouble: {trouble}", 500))

@@ -15,9 +15,11 @@ from board.ports import (
     Failure,
     Job,
     JsonObject,
+    Later,
     Lost,
     NotSent,
     NotStarted,
+    OperationBusy,
     OperationConflict,
     Outcome,
     Refused,
@@ -74,8 +76,10 @@ class Workflow:
 
         try:
             body = await job.send(kind="dify.run", target=f"Dify app “{client.name}”", request=_encode(request))
+        except OperationBusy as error:
+            return Later(str(error), error.seconds)
         except OperationConflict as error:
-            return Failure(ErrorClass.PERMANENT, Cause.PRECONDITION, str(error))
+            return Failure(ErrorClass.PERMANENT, Cause.PRECONDITION, str(error), open_operation=error.unknown)
         except AlreadyConfirmed as error:
             return await self._done_before(Search(job, client, deadline, job.user, self._pace), error.reference)
         search = Search(job, client, deadline, job.user, self._pace)

@@ -19,6 +19,7 @@ TABLE = [
     (Move.ASK, "running", (WORK, ACT), "needs_review", None),
     (Move.ASK_UNKNOWN, "running", (WORK, ACT), "needs_review", None),
     (Move.RETRY, "running", (WORK, ACT), "retrying", None),
+    (Move.RECONCILE, "running", (WORK, ACT), "retrying", None),
     (Move.FAIL, "running", (WORK, ACT), "failed", None),
     (Move.HAND_BACK, "running", (WORK, ACT), "pending", None),
     (Move.RESCUE, "running", (WORK, ACT), "retrying", None),

@@ -4,9 +4,10 @@ from typing import Any
 
 import pytest
 
-from board.catalogue.spec import TypeSpec
-from board.ports import Cause, ErrorClass, Failure, Outcome, Success, UnknownOutcome
+from board.catalogue.spec import RetrySpec, TypeSpec
+from board.ports import Cause, ErrorClass, Failure, Later, Outcome, Success, UnknownOutcome
 from board.tasks.states import Move
+from board.worker.asking import OpenCall, pause, usual_limit
 from board.worker.settle import Decision, decide
 
 
@@ -15,9 +16,17 @@ def spec(**parts: Any) -> TypeSpec:
     return TypeSpec.model_validate({"name": "trial", "handler": handler, **parts})
 
 
-def settled(outcome: Outcome, *, resend: bool = False, spent: int = 0, phase: str = "work", **parts: Any) -> Decision:
+def settled(
+    outcome: Outcome,
+    *,
+    resend: bool = False,
+    spent: int = 0,
+    phase: str = "work",
+    call: OpenCall | None = None,
+    **parts: Any,
+) -> Decision:
     task: Any = {"phase": phase, "retry_count": spent, "max_retries": 2}
-    return decide(spec(**parts), task, outcome, may_resend=resend)
+    return decide(spec(**parts), task, outcome, may_resend=resend, call=call)
 
 
 def failure(error_class: ErrorClass, **fields: Any) -> Failure:
@@ -84,18 +93,54 @@ def test_what_stays_wrong_fails_or_asks(
     assert decision.attempt["outcome"] == "failed"
 
 
+def open_failure(error_class: ErrorClass, **fields: Any) -> Failure:
+    return failure(error_class, open_operation=True, **fields)
+
+
 @pytest.mark.parametrize(
-    ("open_failure", "spent", "move"),
-    [(failure(T, open_operation=True), 0, Move.RETRY), (failure(T, open_operation=True), 2, Move.ASK_UNKNOWN),
-     (failure(P, open_operation=True), 0, Move.ASK_UNKNOWN)],
-)  # fmt: skip
+    ("told", "age", "move"),
+    [
+        (open_failure(T), 10, Move.RECONCILE),
+        (open_failure(U), 359, Move.RECONCILE),
+        (open_failure(T), 360, Move.ASK_UNKNOWN),  # the 120 s of the type, three times
+        (open_failure(T, open_for=400), 360, Move.RECONCILE),
+        (open_failure(T, open_for=400), 406, Move.ASK_UNKNOWN),
+        (open_failure(P), 0, Move.ASK_UNKNOWN),
+    ],
+)
+@pytest.mark.parametrize("spent", [0, 2])
 @pytest.mark.parametrize("parts", [{}, TO_PERSON])
-def test_a_call_that_may_still_go_on_is_never_called_failed(
-    open_failure: Failure, spent: int, move: Move, parts: dict[str, Any]
+def test_a_call_that_may_still_go_on_is_asked_about_and_never_called_failed(
+    told: Failure, age: float, move: Move, spent: int, parts: dict[str, Any]
 ) -> None:
-    decision = settled(open_failure, spent=spent, **parts)
+    decision = settled(told, spent=spent, call=OpenCall(0, age, usual_limit(120, 2)), **parts)
     assert decision.move is move
-    assert decision.operation == ("" if move is Move.RETRY else "unknown")  # "": stays open, the next attempt asks
+    assert decision.operation == ("" if move is Move.RECONCILE else "unknown")  # "": stays open, it is asked about
+    assert "retry_count" not in decision.changes
+    assert decision.attempt["outcome"] == ("open" if move is Move.RECONCILE else "unknown")
+
+
+def test_the_pauses_between_two_questions_grow_and_end_with_the_time() -> None:
+    spec = RetrySpec.model_validate({"base": "5s", "cap": "60s"})
+    told = open_failure(T)
+
+    def paused(asks: int, age: float, told: Failure = told) -> float:
+        wait = pause(told, OpenCall(asks, age, 300), spec)
+        assert wait is not None
+        return wait
+
+    assert 2.5 <= paused(0, 0) <= 5
+    assert 5 <= paused(1, 0) <= 10
+    assert 30 <= paused(9, 0) <= 60
+    assert paused(9, 290) == 10  # the last look is at the very end
+    assert paused(0, 0, open_failure(T, retry_after=40)) == 40
+    assert pause(told, OpenCall(9, 300, 300), spec) is None
+
+
+def test_what_is_busy_comes_again_and_spends_nothing() -> None:
+    decision = settled(Later("Task T-2 is just doing the same.", 30), spent=2)
+    assert (decision.move, decision.wait, decision.operation) == (Move.RECONCILE, 30, "")
+    assert "retry_count" not in decision.changes
 
 
 @pytest.mark.parametrize(
