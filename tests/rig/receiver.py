@@ -39,10 +39,14 @@ class Reply:
 
 
 class Receiver:
-    """Records every request. `default` answers all of them; `reply` puts answers for the next ones before it."""
+    """Records every request. `default` answers all of them; `reply` puts answers for the next ones before it.
+
+    by_method: other defaults for some methods, such as {"GET": Reply(404)}.
+    """
 
     def __init__(self) -> None:
         self.default = Reply()
+        self.by_method: dict[str, Reply] = {}
         self.requests: list[Received] = []
         self._replies: deque[Reply] = deque()
         self._arrived = threading.Condition()
@@ -75,7 +79,8 @@ class Receiver:
     def record(self, request: Received) -> Reply:
         """Called by the server's threads."""
         with self._arrived:
-            reply = self._replies.popleft() if self._replies else self.default
+            default = self.by_method.get(request.method, self.default)
+            reply = self._replies.popleft() if self._replies else default
             self.requests.append(request)
             self._arrived.notify_all()
         return reply

@@ -85,7 +85,7 @@ def test_a_cancelled_task_of_a_silent_worker_stops(board: WorkingBoard) -> None:
     assert swept(board) == 1
     task = board.task()
     assert (task["status"], task["cancel_requested"], task["crash_count"]) == ("cancelled", False, 0)
-    assert board.operations()[0]["status"] == "sent"  # a requeue asks about it first
+    assert board.operations()[0]["status"] == "unknown"  # people see it, and a requeue asks about it first
 
 
 def test_a_call_that_was_under_way_is_left_to_the_next_claim_and_in_the_end_to_a_person(board: WorkingBoard) -> None:
