@@ -10,8 +10,8 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Dis
 
 from board import templating
 from board.catalogue.shape import problem_of_schema
-from board.effects.signing import problem_of
 from board.catalogue.status_spec import StatusAnswer
+from board.effects.signing import problem_of
 from board.settings import parse_duration
 from board.tasks.states import Pool
 

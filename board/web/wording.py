@@ -105,6 +105,10 @@ OUTCOME = {
     "cancelled": N_("Cancelled"),
     "handed_back": N_("Handed back"),
     "lease_lost": N_("Worker lost"),
+    "succeeded": N_("Done"),
+    "unknown": N_("Outcome unknown"),
+    "open": N_("Outcome not known yet"),
+    "waited": N_("Waited for another"),
 }
 EVENT = {
     "created": N_("Created"),
@@ -114,6 +118,10 @@ EVENT = {
     "review_asked": N_("A review was asked for"),
     "outcome_unknown": N_("The outcome of a call is unknown"),
     "retry_planned": N_("Failed, a retry is planned"),
+    "reconcile_planned": N_("The outcome of a call is not known yet: it is asked again"),
+    "done_before": N_("Done before by another task; nothing was sent"),
+    "operation_refused": N_("The key of its action belongs to something else; nothing was sent"),
+    "operation_resolved": N_("A person said what became of a call"),
     "failed": N_("Failed"),
     "handed_back": N_("Handed back by a worker that stopped"),
     "lease_lost": N_("Its worker went silent"),
@@ -146,6 +154,7 @@ CHANNEL = {
 WAITING = {
     "person": N_("A person decides."),
     "retry": N_("It is tried again:"),
+    "reconciling": N_("It is being found out what became of a call; the next look:"),
     "grace": N_("It was decided; the decision can still be undone for a moment."),
     "due": N_("It starts later, as was asked."),
     "alone": N_("Its worker died before; it runs as soon as a worker is free of other work."),
