@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from sqlalchemy import Connection, text
 
@@ -21,6 +21,7 @@ from board.db import place
 from board.db.engine import Database
 from board.db.migrate import SchemaError, check
 from board.logs import first_line
+from board.redis_door import Keys, connect, reason, weakness
 from board.settings import Settings, SettingsError
 
 # Leases and due times go by the database's clock; people compare with their own. More than this confuses them.
@@ -47,9 +48,8 @@ def examine() -> list[Finding]:
     except SettingsError as error:
         return [*findings, *(Finding("settings", "wrong", line) for line in str(error).splitlines())]
     findings.append(Finding("settings", "ok", "Every value can be used."))
-    if settings.redis_url:
-        findings.append(Finding("settings", "warning", "BOARD_REDIS_URL is set, but this release does not use Redis."))
-    return [*findings, _data_dir(settings.data_dir), *_database(settings)]
+    findings += [_data_dir(settings.data_dir), *_database(settings)]
+    return [*findings, _redis(settings.redis_url)] if settings.redis_url else findings
 
 
 def _data_dir(folder: Path) -> Finding:
@@ -92,6 +92,21 @@ def _database(settings: Settings) -> Iterator[Finding]:
         yield Finding("database", "wrong", f"It does not answer as it should: {reason}. Check BOARD_DATABASE_URL.")
     finally:
         db.close()
+
+
+def _redis(url: str) -> Finding:
+    """A warning at most: without it the board works from the database, only slower where many workers are."""
+    with connect(url) as client:
+        try:
+            client.set(Keys("doctor")("probe"), "1", px=1)  # a replica, or a full one, answers everything but this
+            weak = weakness(client)
+            server: Any = client.info("server")
+        except Exception as error:
+            message = f"{reason(error)} Work goes on from the database; see docs/redis.md."
+            return Finding("redis", "warning", message)
+    name = "Valkey" if server.get("server_name") == "valkey" else "Redis"
+    version = server.get("valkey_version") or server["redis_version"]
+    return Finding("redis", "warning" if weak else "ok", weak or f"{name} {version} answers and takes writes.")
 
 
 def _version(connection: Connection, is_sqlite: bool) -> str:

@@ -9,6 +9,7 @@ from concurrent.futures import wait as wait_for
 from board.access.errors import WrongKey
 from board.access.installation import check_key
 from board.db.migrate import SchemaError, check
+from board.redis_door import RedisAway, weakness
 from board.rooms import Board
 
 # Probes give up after a few seconds; a database that takes longer than this for three small reads is no help anyway.
@@ -16,18 +17,23 @@ ANSWER_SECONDS = 3.0
 # A consumer looks for work every second; half a minute without a look means that it hangs, or its database does.
 LOOK_SECONDS = 30.0
 OK = "ok"
+# What work goes on without: it is told, and the process is ready all the same. To take it out of service would only
+# make an outage of Redis one of the board.
+NOTES = frozenset({"redis"})
 AWAY = "The database does not answer. See BOARD_DATABASE_URL and the log."
 
 # Few threads, so that questions asked of a database that hangs do not pile up.
-_askers = ThreadPoolExecutor(max_workers=2, thread_name_prefix="readiness")
+_askers = ThreadPoolExecutor(max_workers=4, thread_name_prefix="readiness")
 
 
 def readiness(board: Board) -> dict[str, str]:
     """What was looked at, with `ok` or a sentence that says what is wrong. Answers within ANSWER_SECONDS."""
-    asked: Future[dict[str, str]] = _askers.submit(_of_database, board)
-    done, _ = wait_for([asked], timeout=ANSWER_SECONDS)
-    asked.cancel()
-    checks = asked.result() if done else {"database": AWAY}
+    asked: list[Future[dict[str, str]]] = [_askers.submit(_of_database, board), _askers.submit(_of_redis, board)]
+    done, late = wait_for(asked, timeout=ANSWER_SECONDS)
+    for it in late:
+        it.cancel()
+    checks = asked[0].result() if asked[0] in done else {"database": AWAY}
+    checks |= asked[1].result() if asked[1] in done else {}
     if board.consumer is not None:
         quiet = time.monotonic() - board.consumer.looked_at
         checks["worker"] = OK if quiet < LOOK_SECONDS else f"It has not been able to look for work for {quiet:.0f} s."
@@ -35,7 +41,17 @@ def readiness(board: Board) -> dict[str, str]:
 
 
 def is_ready(checks: dict[str, str]) -> bool:
-    return all(value == OK for value in checks.values())
+    return all(value == OK for name, value in checks.items() if name not in NOTES)
+
+
+def _of_redis(board: Board) -> dict[str, str]:
+    """Nothing where no Redis is used."""
+    if board.redis is None:
+        return {}
+    try:
+        return {"redis": board.redis.run(weakness) or OK}
+    except RedisAway as error:
+        return {"redis": f"Redis is away: {error} Work goes on from the database."}
 
 
 def _of_database(board: Board) -> dict[str, str]:

@@ -144,6 +144,18 @@ def connect(url: str, *, answer_within: float | None = TIMEOUT_SECONDS) -> redis
     return redis.Redis.from_pool(pool)
 
 
+def weakness(client: redis.Redis) -> str | None:
+    """What is wrong with a Redis that works, in plain words. Raises what the client raises."""
+    memory: Any = client.info("memory")
+    policy = memory.get("maxmemory_policy", "noeviction")
+    if policy == "noeviction":
+        return None
+    return (
+        f"It may throw away what the board keeps there when its memory is full (maxmemory-policy is {policy}). "
+        "Nothing is lost, but work slows down; set maxmemory-policy to noeviction, or give the board its own Redis."
+    )
+
+
 def reason(error: BaseException) -> str:
     """Why Redis does not do what it should, and what helps: one sentence or two."""
     match error:

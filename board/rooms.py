@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -23,18 +23,23 @@ from board.effects.guard import Guard
 from board.ports import Handler
 from board.queue import live
 from board.queue.ledger_queue import LedgerQueue
+from board.queue.redis_feed import RedisFeed
+from board.queue.redis_lines import RedisLines
+from board.queue.redis_queue import RedisQueue
 from board.queue.wanted import Queue
 from board.redis_door import RedisDoor
 from board.review.decide import Decisions
 from board.review.read import open_summaries
 from board.review.visits import Visits
 from board.settings import Settings
+from board.tasks.claiming import stands_in_line
 from board.tasks.intake import Intake
 from board.tasks.ledger import Ledger, Moved
 from board.tasks.states import Pool, Status
 from board.tasks.view import documents
 from board.upkeep.archive import Archive
 from board.upkeep.keeper import Keeper
+from board.upkeep.rebuild import Rebuild
 from board.upkeep.schedules import Schedules
 from board.upkeep.shelf import Shelf
 from board.upkeep.watch import Watch
@@ -64,7 +69,9 @@ class Board:
     schedules: Schedules
     watch: Watch
     webhook_secret: str = field(repr=False)
-    redis: RedisDoor | None = None  # where BOARD_REDIS_URL is set
+    redis: RedisDoor | None = None  # this and the next two where BOARD_REDIS_URL is set
+    feed: RedisFeed | None = None
+    rebuild: Rebuild | None = None
     consumer: Consumer | None = None
     demo: bool = False
     stopping: threading.Event = field(default_factory=threading.Event)  # set once this process goes down
@@ -108,6 +115,7 @@ class Board:
             ageing_after=settings.ageing_after,
             lease=settings.lease,
             forget_workers=partial(presence.forget, self.db),
+            rebuild=self.rebuild,
         )
         self.consumer = Consumer(
             self.db,
@@ -132,17 +140,34 @@ class Board:
 
     def _wake(self, tx: Connection, moved: Moved) -> None:
         """A follower: whatever a move has made ready is looked at as soon as it is committed."""
-        consumer = self.consumer
-        waits = moved.status in (Status.PENDING, Status.RETRYING)
-        if waits and moved.task["pool"] == Pool.OUTSIDE:
-            after_commit(tx, self.claims.arrivals.ring)
-        elif consumer is not None and moved.status is not Status.RUNNING:
-            after_commit(tx, consumer.wake if waits else consumer.wake_outbox)
+        if moved.status in (Status.PENDING, Status.RETRYING):
+            if self.feed is None or not stands_in_line(moved.task):  # else as soon as Redis has it
+                after_commit(tx, partial(self._wake_for, [moved.task["pool"]]))
+        elif self.consumer is not None and moved.status is not Status.RUNNING:
+            after_commit(tx, self.consumer.wake_outbox)
+
+    def _wake_for(self, pools: Collection[str]) -> None:
+        """Work has become ready in these pools."""
+        if Pool.OUTSIDE in pools:
+            self.claims.arrivals.ring()
+        if Pool.BOARD in pools and self.consumer is not None:
+            self.consumer.wake()
 
     def close(self) -> None:
+        if self.feed is not None:
+            self.feed.close()
         if self.redis is not None:
             self.redis.close()
         self.db.close()
+
+
+def _queue(db: Database, ledger: Ledger, redis: RedisDoor | None) -> tuple[Queue, RedisFeed | None, Rebuild | None]:
+    from_ledger = LedgerQueue(db, ledger)
+    if redis is None:
+        return from_ledger, None, None
+    lines = RedisLines(redis)
+    feed = RedisFeed(lines)
+    return RedisQueue(db, ledger, lines, feed, from_ledger), feed, Rebuild(db, lines)
 
 
 def acts_outside(handlers: Mapping[str, Handler], spec: TypeSpec) -> bool:
@@ -173,7 +198,7 @@ def open_board(settings: Settings, *, handlers: Callable[[], Mapping[str, Handle
         Guard(settings.allow_private_targets).check_url,
         partial(acts_outside, known),
     )
-    queue = LedgerQueue(db, ledger)
+    queue, feed, rebuild = _queue(db, ledger, redis)
     board = Board(
         settings=settings,
         db=db,
@@ -190,7 +215,13 @@ def open_board(settings: Settings, *, handlers: Callable[[], Mapping[str, Handle
         watch=watch,
         webhook_secret=secret,
         redis=redis,
+        feed=feed,
+        rebuild=rebuild,
     )
+    if feed is not None:
+        feed.fed = board._wake_for
+        ledger.followers.append(feed.follow)
+        ledger.placed.append(feed.placed)
     # In this order: the review of a visit stands before word of it goes out.
     ledger.followers += [operations.leave, visits, Callbacks(catalogue, board.task_document), board._wake]
     return board

@@ -20,6 +20,7 @@ ROOT = Path(__file__).parent.parent
 DATA = {
     "board/db/migrations": "board/db/migrations/",
     "board/locale": "board/locale/",
+    "board/queue": "board/queue/",
     "board/web/static": "board/web/static/",
     "integrations/demo": "integrations/demo/",
     "templates": "board/_data/templates/",

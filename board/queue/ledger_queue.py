@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping, Sequence
 
-from sqlalchemy import Connection, RowMapping, func, select
+from sqlalchemy import Connection, RowMapping, Select, func, select
 
 from board.db.clock import now
 from board.db.engine import Database
@@ -59,9 +59,13 @@ class LedgerQueue:
 
 def suspects_wait(connection: Connection, scope: Scope, since: float = 0.0) -> bool:
     """Whether a task that must run alone is ready, for `since` seconds or longer."""
-    query = select(tasks.c.id).where(tasks.c.lane.in_(scope.lanes), *scope.ready(suspects=True))
-    query = query.where(tasks.c.ready_at <= now(-since))
+    query = suspects(scope).where(tasks.c.ready_at <= now(-since))
     return connection.execute(query.limit(1)).scalar() is not None
+
+
+def suspects(scope: Scope) -> Select[int]:
+    """The tasks that are ready and must run alone."""
+    return select(tasks.c.id).where(tasks.c.lane.in_(scope.lanes), *scope.ready(suspects=True))
 
 
 def ready(connection: Connection, scope: Scope, limit: int) -> dict[int, int]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, RowMapping, func, insert, select, update
+from sqlalchemy import ColumnElement, Connection, RowMapping, TextClause, func, insert, select, update
 
 from board.db.clock import now
 from board.tasks import states
@@ -27,16 +27,34 @@ class Lease:
     token: int
 
 
-def claimable(pool: Pool, *, suspects: bool = False) -> list[ColumnElement[bool]]:
+# READY and SUSPECT are the conditions of partial indexes. Where those are not the way, the status is hidden in an
+# expression: for a few suspects or ids the database would else walk through an index of all that is ready.
+_READY_BUT_NOT_BY_INDEX = func.coalesce(tasks.c.status, "").in_(states.READY) & tasks.c.held_by.is_(None)
+
+
+def in_line(*state: ColumnElement[bool] | TextClause) -> list[Any]:
+    """What makes a task wait for a worker, now or from its ready_at on. state: READY, or the same in other words."""
+    in_turn = (tasks.c.phase == Phase.WORK) | tasks.c.has_action  # the rest only waits for its grace time
+    return [*(state or (READY,)), tasks.c.unmet_needs == 0, in_turn]
+
+
+def stands_in_line(row: RowMapping) -> bool:
+    """The same of a row of `tasks` that was read; one that must run alone stands in no line."""
+    in_turn = row["phase"] == Phase.WORK or row["has_action"]
+    free = row["held_by"] is None and row["unmet_needs"] == 0 and not row["suspect"]
+    return row["status"] in states.READY and free and in_turn
+
+
+def claimable(pool: Pool, *, suspects: bool = False, by_id: bool = False) -> list[ColumnElement[bool]]:
     """What makes a task ready to be claimed in a pool; suspects: only those that must run alone.
 
-    READY and SUSPECT are the conditions of partial indexes. For the few suspects the status is hidden in an expression:
-    SQLite would look for them among all that is ready, through an index that begins with the status.
+    by_id: the query names its tasks, and is to find them by their ids.
     """
-    hidden = func.coalesce(tasks.c.status, "")
-    state: list[Any] = [SUSPECT, hidden.in_(states.READY)] if suspects else [READY]
-    in_turn = (tasks.c.phase == Phase.WORK) | tasks.c.has_action  # the rest only waits for its grace time
-    return [*state, tasks.c.pool == pool, tasks.c.ready_at <= now(), tasks.c.unmet_needs == 0, in_turn]
+    if suspects:
+        state = in_line(SUSPECT, _READY_BUT_NOT_BY_INDEX)
+    else:
+        state = in_line(_READY_BUT_NOT_BY_INDEX if by_id else READY)
+    return [*state, tasks.c.pool == pool, tasks.c.ready_at <= now()]
 
 
 class Claiming(Followed):
@@ -67,6 +85,21 @@ class Claiming(Followed):
         if tx.dialect.name == "postgresql":
             found = found.with_for_update(skip_locked=True)
         return list(tx.execute(found).mappings())
+
+    def candidates_of(
+        self, tx: Connection, ids: Sequence[int], *, pool: Pool, narrow: Sequence[ColumnElement[bool]] = ()
+    ) -> list[RowMapping]:
+        """Of these internal ids those that are ready, in the order given: locked, and not yet claimed.
+
+        The very predicate of `candidates`, without suspects; rows that another worker is just taking are left out.
+        """
+        found = select(*_CANDIDATE).where(
+            tasks.c.id.in_(ids), *claimable(pool, by_id=True), *narrow, tasks.c.suspect.is_(False)
+        )
+        if tx.dialect.name == "postgresql":
+            found = found.with_for_update(skip_locked=True)
+        rows = {row["id"]: row for row in tx.execute(found).mappings()}
+        return [rows[task] for task in dict.fromkeys(ids) if task in rows]
 
     def claim(
         self, tx: Connection, found: Sequence[RowMapping], *, worker: str, lease: float, by: By | None = None

@@ -33,13 +33,23 @@ class Moved:
 
 
 Follower = Callable[[Connection, Moved], None]
+Placed = Callable[[Connection, Sequence[RowMapping]], None]
 
 
 class Followed:
-    """What has followers. They are called in order; an exception of one undoes the move with all that followed."""
+    """What has followers. They are called in order; an exception of one undoes the move with all that followed.
+
+    placed: told of waiting tasks whose place in line has changed without a move: lane, rank or ready_at.
+    """
 
     def __init__(self, followers: Sequence[Follower] = ()) -> None:
         self.followers: list[Follower] = list(followers)
+        self.placed: list[Placed] = []
+
+    def tell_places(self, tx: Connection, rows: Sequence[RowMapping]) -> None:
+        """rows: of `tasks`, as they are now; those that do not wait are nobody's concern."""
+        for follower in self.placed:
+            follower(tx, rows)
 
     def _follow(self, tx: Connection, moved: Moved) -> None:
         for follower in self.followers:

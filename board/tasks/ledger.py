@@ -187,6 +187,8 @@ class Ledger(Claiming):
         if data:
             tx.execute(update(task_data).where(task_data.c.task == row["id"]).values(**data))
         tx.execute(insert(task_events), [event_row(edited, kind, by, note=note, data=details)])
+        if {"lane", "ready_at"} & changes.keys():
+            self.tell_places(tx, [edited])
         return edited
 
     def _move(

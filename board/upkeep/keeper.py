@@ -17,6 +17,8 @@ from board.upkeep import ageing, sweep
 from board.upkeep.archive import Archive
 from board.upkeep.firing import Firing
 from board.upkeep.leader import LOOK_SECONDS, Leader
+from board.upkeep.rebuild import LOOK_SECONDS as REBUILD_SECONDS
+from board.upkeep.rebuild import Rebuild
 from board.upkeep.shelf import Busy
 
 AGEING_SECONDS = 30.0  # how often waiting tasks are looked at for ageing; a tenth of the time they must have waited
@@ -35,7 +37,10 @@ class Chore:
 
 
 class Keeper:
-    """The chores of one process. forget_workers: removes workers that are long gone."""
+    """The chores of one process.
+
+    forget_workers: removes workers that are long gone. rebuild: where the queue is in Redis.
+    """
 
     def __init__(
         self,
@@ -49,23 +54,31 @@ class Keeper:
         ageing_after: float,
         lease: float,
         forget_workers: Callable[[], None],
+        rebuild: Rebuild | None = None,
     ) -> None:
         self._leader = Leader(db, holder)
         self._archive = archive
         firing = Firing(db, intake)
         # Grace times and lost leases are looked after everywhere: their statements are guarded, and neither may wait
         # for a leader. The rest would only be done twice.
-        self.chores = (
+        self.chores: tuple[Chore, ...] = (
             Chore("find out who leads", self._leader.seek, LOOK_SECONDS, alone=False),
             Chore("finish grace times", lambda: sweep.finish_grace(db, ledger), 1.0, alone=False),
             Chore("rescue lost leases", lambda: sweep.rescue_leases(db, ledger, catalogue), min(10.0, lease), False),
             Chore("fire schedules", firing.fire, 1.0, alone=True),
-            Chore("age waiting tasks", lambda: ageing.age(db, ageing_after), AGEING_SECONDS, alone=True),
-            Chore("look at deadlines", lambda: (ageing.hurry(db), ageing.mark_missed(db)), AGEING_SECONDS, alone=True),
+            Chore("age waiting tasks", lambda: ageing.age(db, ledger, ageing_after), AGEING_SECONDS, alone=True),
+            Chore(
+                "look at deadlines",
+                lambda: (ageing.hurry(db, ledger), ageing.mark_missed(db)),
+                AGEING_SECONDS,
+                alone=True,
+            ),
             Chore("archive old tasks", self._archive_old, ARCHIVE_SECONDS, alone=True),
             Chore("forget workers", forget_workers, FORGET_SECONDS, alone=True),
             Chore("forget firings", firing.forget, FORGET_SECONDS, alone=True),
         )
+        if rebuild is not None:
+            self.chores += (Chore("fill the queue in Redis", rebuild.look, REBUILD_SECONDS, alone=True),)
 
     def do(self, chore: Chore) -> Any:
         """Its result; nothing is done where another process leads."""

@@ -1,5 +1,6 @@
 """`board doctor`: says in plain words what is wrong, changes nothing, and its exit code tells."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -7,7 +8,9 @@ import pytest
 
 from board.access.crypto import new_key
 from board.db import place
+from board.redis_door import connect
 from tests.cli.conftest import Run
+from tests.rig.valkey import ValkeyServer
 
 
 def found(answer: Any) -> dict[str, tuple[str, str]]:
@@ -46,15 +49,52 @@ def test_every_wrong_setting_is_named(run: Run, monkeypatch: pytest.MonkeyPatch)
     assert "BOARD_TIMEZONE: " in answer.out
 
 
-def test_unknown_names_and_what_is_not_used_are_warnings(board: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unknown_names_are_warnings(board: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BOARD_COLOUR", "red")
-    monkeypatch.setenv("BOARD_REDIS_URL", "redis://127.0.0.1:1/0")
     answer = board("doctor", "--json")
     assert answer.code == 0
-    warnings = [it["message"] for it in answer.json["data"] if it["status"] == "warning"]
-    assert len(warnings) == 2
-    assert "BOARD_COLOUR" in warnings[0]
-    assert "does not use Redis" in warnings[1]
+    [warning] = [it["message"] for it in answer.json["data"] if it["status"] == "warning"]
+    assert "BOARD_COLOUR" in warning
+
+
+def test_a_redis_that_is_good(board: Run, redis_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BOARD_REDIS_URL", redis_url)
+    status, message = found(board("doctor", "--json"))["redis"]
+    assert status == "ok"
+    assert re.fullmatch(r"(Redis|Valkey) \d+\.\d+\.\d+ answers and takes writes\.", message)
+
+
+def test_a_redis_that_is_not_is_a_warning_in_plain_words(
+    board: Run, valkey_server: ValkeyServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Work goes on without it, so nothing of this is wrong enough for exit code 1."""
+
+    def warned() -> str:
+        answer = board("doctor", "--json")
+        status, message = found(answer)["redis"]
+        assert (answer.code, status) == (0, "warning"), message
+        return message
+
+    monkeypatch.setenv("BOARD_REDIS_URL", valkey_server.url)
+    with connect(valkey_server.url) as client:
+        client.config_set("maxmemory-policy", "allkeys-lru")
+        assert "maxmemory-policy is allkeys-lru" in warned()
+        client.config_set("maxmemory-policy", "noeviction")
+        client.config_set("maxmemory", 1)
+        assert "memory is full" in warned()
+        client.config_set("maxmemory", 0)
+        client.replicaof("127.0.0.1", 1)
+        assert "read-only replica" in warned()
+        client.replicaof("NO", "ONE")
+        client.config_set("requirepass", "right")
+    assert "refuses the name or password" in warned()
+    monkeypatch.setenv("BOARD_REDIS_URL", valkey_server.url.replace("//", "//:s3cret@"))
+    assert "refuses the name or password" in warned()
+    valkey_server.freeze()
+    assert "did not answer within" in warned()
+    valkey_server.stop()
+    assert "cannot be reached" in (said := warned())
+    assert "s3cret" not in said
 
 
 def test_an_old_schema_is_wrong(board: Run, database_url: str) -> None:

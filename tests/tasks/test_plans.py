@@ -17,11 +17,13 @@ from board.db.engine import Database
 from board.effects.deliver import Outbox
 from board.effects.models import operations
 from board.queue import ledger_queue
+from board.queue.redis_lines import Place
 from board.queue.wanted import Scope
 from board.tasks.ledger import Ledger
 from board.tasks.models import tasks
-from board.tasks.states import Status
+from board.tasks.states import Pool, Status
 from board.upkeep import archive, sweep
+from board.upkeep.rebuild import waiting
 from tests.heart import claim_lane, new_task
 
 ROWS = 50_000
@@ -129,6 +131,15 @@ def test_hot_queries_on_many_rows(full: Database) -> None:
         for lane in range(4):
             assert len(claim_lane(tx, ledger, lane=lane, limit=16, worker="w1", lease=60)) == 16
         tx.rollback()
+    with plans(full) as by_ids, full.write() as tx:
+        ids = [number for number in range(1, 200) if STATUSES[(number - 1) % 100] == "pending"]
+        assert len(ledger.candidates_of(tx, ids, pool=Pool.BOARD)) == len(ids)
+        tx.rollback()
+    with plans(full) as filling, full.read() as connection:
+        batch = waiting(Pool.BOARD, 2, None).limit(100)
+        first = [Place(**row) for row in connection.execute(batch).mappings()]
+        second = connection.execute(waiting(Pool.BOARD, 2, first[-1]).limit(100)).mappings().all()
+        assert len({place.task for place in first} | {row["task"] for row in second}) == 200
     with plans(full) as looking, full.read() as connection:
         assert ledger_queue.ready(connection, Scope(), 8) == dict.fromkeys(range(4), 8)
         assert not ledger_queue.suspects_wait(connection, Scope())
@@ -143,6 +154,8 @@ def test_hot_queries_on_many_rows(full: Database) -> None:
         assert archive._held(connection, ids)
     for found, index in [
         (claiming, "ix_tasks_ready"),
+        (by_ids, "PRIMARY KEY" if full.is_sqlite else "tasks_pkey"),
+        (filling, "ix_tasks_ready"),
         (looking[:4], "ix_tasks_ready"),
         (looking[4:], "ix_tasks_suspects"),
         (sweeping, "ix_tasks_leases"),

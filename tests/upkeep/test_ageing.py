@@ -60,7 +60,7 @@ def test_what_waited_long_enough_rises_by_one_lane(db: Database) -> None:
     for priority in range(4):
         put(db, f"old-{priority}", priority, waited=301)
         put(db, f"new-{priority}", priority, waited=200)
-    assert ageing.age(db, 300) == 2
+    assert ageing.age(db, Ledger(), 300) == 2
     assert lanes(db) == {
         "old-0": 0, "old-1": 1, "old-2": 1, "old-3": 2, "new-0": 0, "new-1": 1, "new-2": 2, "new-3": 3
     }  # fmt: skip
@@ -70,21 +70,21 @@ def test_what_waited_long_enough_rises_by_one_lane(db: Database) -> None:
 
 def test_a_task_that_has_just_risen_waits_again_in_its_new_lane(db: Database) -> None:
     put(db, "old", 3, waited=10_000)
-    assert [ageing.age(db, 300) for _ in range(3)] == [1, 0, 0]
+    assert [ageing.age(db, Ledger(), 300) for _ in range(3)] == [1, 0, 0]
     assert lanes(db) == {"old": 2}
 
 
 def test_a_task_that_is_not_ready_yet_does_not_age(db: Database) -> None:
     put(db, "later", 3, waited=10_000, ready_at=datetime.now(UTC) + timedelta(hours=1))
     put(db, "just-ready", 3, waited=10_000, ready_at=datetime.now(UTC))
-    assert ageing.age(db, 300) == 0
+    assert ageing.age(db, Ledger(), 300) == 0
 
 
 def test_at_most_so_many_rise_in_one_sweep_the_oldest_first(db: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ageing, "BATCH", 2)
     for number in range(4):
         put(db, f"t-{number}", 3, waited=1000 - number)
-    assert ageing.age(db, 300) == 2
+    assert ageing.age(db, Ledger(), 300) == 2
     assert lanes(db) == {"t-0": 2, "t-1": 2, "t-2": 3, "t-3": 3}
 
 
@@ -97,7 +97,7 @@ def test_a_near_deadline_lifts_once_and_never_into_p0(db: Database) -> None:
     put(db, "p3", 3, **near)
     put(db, "p1", 1, **near)
     put(db, "far", 3, **far)
-    assert [ageing.hurry(db), ageing.hurry(db)] == [1, 0]
+    assert [ageing.hurry(db, Ledger()), ageing.hurry(db, Ledger())] == [1, 0]
     assert lanes(db) == {"p3": 2, "p1": 1, "far": 3}
     assert [event["data"] for event in events(db, "hurried")] == [{"from": "P3", "to": "P2"}]
 

@@ -1,0 +1,78 @@
+"""Who goes next, asked of Redis: it proposes and the ledger decides. Without Redis the ledger alone is asked."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+from sqlalchemy import RowMapping, select
+
+from board.db.clock import now
+from board.db.engine import Database
+from board.queue.ledger_queue import LedgerQueue, suspects
+from board.queue.redis_feed import RedisFeed
+from board.queue.redis_lines import RedisLines
+from board.queue.wanted import Taken, Wanted
+from board.redis_door import RedisAway
+from board.tasks.ledger import Ledger
+
+# So often each claimer asks the ledger itself, whatever Redis says: an id that was lost waits no longer than this.
+ASK_SECONDS = 2.0
+# Ids that the ledger refuses are those of cancelled tasks and of such that somebody else has. After so many batches of
+# nothing else the ledger is asked, which knows the right ones.
+TRIES = 3
+
+
+class RedisQueue:
+    """board.queue.wanted.Queue on the lanes in Redis. from_ledger: the queue that needs nothing but the database."""
+
+    def __init__(
+        self, db: Database, ledger: Ledger, lines: RedisLines, feed: RedisFeed, from_ledger: LedgerQueue
+    ) -> None:
+        self._db, self._ledger, self._lines, self._feed = db, ledger, lines, feed
+        self._from_ledger = from_ledger
+        self._asked: dict[object, float] = {}  # when each kind of claimer has asked the ledger
+
+    def claim(self, wanted: Wanted) -> Taken:
+        """As board.queue.wanted.Queue.claim says."""
+        scope = wanted.scope
+        # The lanes in Redis know no types: who wants only some would take out what others are to do.
+        if not scope.narrow() and not self._must_ask(wanted):
+            try:
+                if (rows := self._claim(wanted)) is not None:
+                    return Taken(rows)
+            except RedisAway:
+                pass
+        taken = self._from_ledger.claim(wanted)
+        self._asked[scope.pool, tuple(scope.lanes)] = time.monotonic()
+        self._feed.taken(taken.rows)
+        return taken
+
+    def _must_ask(self, wanted: Wanted) -> bool:
+        asked = self._asked.get((wanted.scope.pool, tuple(wanted.scope.lanes)))
+        return asked is None or time.monotonic() - asked >= ASK_SECONDS
+
+    def _claim(self, wanted: Wanted) -> Sequence[RowMapping] | None:
+        """What Redis proposes and the ledger grants; None when the ledger must be asked. Raises RedisAway."""
+        scope = wanted.scope
+        for _ in range(TRIES):
+            with self._db.read() as connection:
+                alone = suspects(scope).limit(1).exists()
+                moment, suspect = connection.execute(select(now(), alone)).one()
+            if suspect:
+                return None
+            lane_of = self._lines.take(scope.pool, scope.lanes, wanted.weights, wanted.slots, wanted.rest, moment)
+            if lane_of is None:
+                return None
+            if not lane_of:
+                return []
+            with self._db.write() as tx:
+                found = self._ledger.candidates_of(tx, list(lane_of), pool=scope.pool)
+                # One that has changed its lane meanwhile stands in the other lane too, and has its turn there.
+                found = [row for row in found if row["lane"] == lane_of[row["id"]]]
+                rows = self._ledger.claim(tx, found, worker=wanted.worker, lease=wanted.lease, by=wanted.by)
+                if rows and wanted.within is not None:
+                    wanted.within(tx, rows)
+            if rows:
+                return rows
+        return None
