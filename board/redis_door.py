@@ -120,8 +120,8 @@ class RedisDoor:
             except Exception as error:
                 self._trouble = reason(error)
                 continue
-            self._trouble = None
             log.info("Redis is back.")
+            self._trouble = None
             return
 
 
