@@ -46,6 +46,7 @@ from board.upkeep.watch import Watch
 from board.worker import presence
 from board.worker.claims import Claims
 from board.worker.consumer import Consumer
+from board.worker.preparing import Preparer
 from board.worker.presence import Entry, Presence
 from board.worker.registry import load_handlers
 from board.worker.run import Runner
@@ -96,9 +97,9 @@ class Board:
         """The consumer of this process, woken by every move made here; narrowed to some types and lanes if need be."""
         settings = self.settings
         name = presence.new_name()
-        runner = Runner(
+        runner = Runner(self.db, self.ledger, self.catalogue)
+        preparer = Preparer(
             self.db,
-            self.ledger,
             self.catalogue,
             self.handlers,
             self.task_document,
@@ -121,6 +122,7 @@ class Board:
             self.db,
             self.ledger,
             self.queue,
+            preparer,
             runner,
             Outbox(self.db, self.webhook_secret),
             keeper,

@@ -40,6 +40,12 @@ _NOTICE_SILENCE = {
 AWAY: tuple[type[Exception], ...] = (OperationalError, InterfaceError, PoolTimeout)
 
 
+def is_away(error: BaseException) -> bool:
+    """Whether asking again at once is no use. Two transactions that waited for each other are no such case."""
+    deadlock = getattr(getattr(error, "orig", None), "sqlstate", None) == "40P01"
+    return isinstance(error, AWAY) and not deadlock
+
+
 class Database:
     """The door to the database. Make one per process; `close()` it at the end."""
 
@@ -62,7 +68,7 @@ class Database:
     @contextmanager
     def write(self) -> Iterator[Connection]:
         """One transaction: commits at the end, rolls back on any exception, then runs what `after_commit` collected."""
-        followers: list[Callable[[], None]] = []
+        followers: dict[Callable[[], None], None] = {}  # in their order, each once
         if self._turn is not None:
             with self._turn, self._writer.begin() as connection:
                 connection.info["after_commit"] = followers
@@ -80,8 +86,11 @@ class Database:
 
 
 def after_commit(tx: Connection, follower: Callable[[], None]) -> None:
-    """Run `follower` once the transaction of `write()` has been committed; never if it is rolled back."""
-    tx.info["after_commit"].append(follower)
+    """Run `follower` once the transaction of `write()` has been committed; never if it is rolled back.
+
+    The same one is run once, however often it was asked for in this transaction.
+    """
+    tx.info["after_commit"][follower] = None
 
 
 def normal_url(text: str) -> URL:

@@ -9,12 +9,14 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any
+from functools import lru_cache
+from typing import Any, NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, RowMapping, delete, insert, select, update
+from sqlalchemy import ColumnElement, Connection, RowMapping, Update, delete, func, insert, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 
 from board.db.clock import now
+from board.db.many import ROWS, given, pack
 from board.effects import journal
 from board.effects.models import deliveries, operations
 from board.effects.reuse import Wanted, reusable
@@ -31,6 +33,18 @@ CALLBACK = "webhook.callback"  # the kind of outbox rows: word to the caller abo
 OPEN = ("reserved", "sent")
 MAX_DETAIL = 500  # characters of an answer that are kept: enough to recognise an error page
 MAX_KEY = 500  # characters; PostgreSQL's index takes 2700 bytes, and a person has to read it
+
+
+class Closed(NamedTuple):
+    """How one of many operations is closed. status: confirmed, rejected or unknown."""
+
+    operation: int
+    status: str
+    external_reference: str | None
+    error: str | None
+
+
+_CLOSED = ("id", "status", "external_reference", "last_error")  # the columns of `Closed`, in its order
 
 
 def default_key(use: str, connection: str | None, task_id: str, round_: int) -> str:
@@ -122,6 +136,30 @@ def close(
     )
 
 
+def close_many(tx: Connection, closed: Sequence[Closed]) -> None:
+    """Close many as `close` does. An external reference that is known already is kept where none is given."""
+    if not closed:
+        return
+    packed = pack(tx.dialect.name, operations, _CLOSED, [dict(zip(_CLOSED, it, strict=True)) for it in closed])
+    tx.execute(_closing(tx.dialect.name), {ROWS: packed})
+
+
+@lru_cache(maxsize=2)
+def _closing(dialect: str) -> Update:
+    rows = given(dialect, operations, _CLOSED)
+    return (
+        update(operations)
+        .where(operations.c.id == rows.c.id, operations.c.status.in_([*OPEN, "unknown"]))
+        .values(
+            status=rows.c.status,
+            closed_at=now(),
+            last_error=rows.c.last_error,
+            next_try_at=None,
+            external_reference=func.coalesce(rows.c.external_reference, operations.c.external_reference),
+        )
+    )
+
+
 def log_delivery(
     tx: Connection, operation: int, *, milliseconds: int, http_status: int | None, outcome: str, detail: str
 ) -> None:
@@ -149,14 +187,21 @@ _OWN: tuple[ColumnElement[bool], ...] = (
 
 def left_open(connection: Connection, task: RowMapping) -> RowMapping | None:
     """What an earlier attempt of this task sent in this phase, and nobody knows how it went."""
+    return left_open_by(connection, [task]).get(task["id"])
+
+
+def left_open_by(connection: Connection, of: Sequence[RowMapping]) -> dict[int, RowMapping]:
+    """The same for many tasks, by their internal id."""
+    if not of:
+        return {}
+    phases = {task["id"]: task["phase"] for task in of}
     query = (
         select(operations)
-        .where(operations.c.task == task["id"], operations.c.phase == task["phase"], *_OWN)
-        .where(operations.c.status.in_(["sent", "unknown"]))
-        .order_by(operations.c.id.desc())
-        .limit(1)
+        .where(operations.c.task.in_(phases), *_OWN, operations.c.status.in_(["sent", "unknown"]))
+        .order_by(operations.c.id)  # the last one of a task counts
     )
-    return connection.execute(query).mappings().first()
+    found = connection.execute(query).mappings()
+    return {row["task"]: row for row in found if row["phase"] == phases[row["task"]]}
 
 
 def asked(tx: Connection, operation: int) -> None:

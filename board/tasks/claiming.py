@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import timedelta
+from functools import lru_cache
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, RowMapping, TextClause, func, insert, select, update
+from sqlalchemy import ColumnElement, Connection, RowMapping, TextClause, Update, bindparam, func, select, update
 
-from board.db.clock import now
+from board.db.clock import now, read_now
+from board.db.many import ROWS, given, insert_many, pack
+from board.db.types import UtcTime
 from board.tasks import states
 from board.tasks.followers import Followed, Moved
 from board.tasks.history import KINDS, By, event_row
@@ -55,6 +59,28 @@ def claimable(pool: Pool, *, suspects: bool = False, by_id: bool = False) -> lis
     else:
         state = in_line(_READY_BUT_NOT_BY_INDEX if by_id else READY)
     return [*state, tasks.c.pool == pool, tasks.c.ready_at <= now()]
+
+
+@lru_cache(maxsize=2)
+def _claiming(dialect: str) -> Update:
+    """Each row is found by its primary key: the candidates are locked, so the guard hits them all."""
+    rows = given(dialect, tasks, ("id",))
+    moment = bindparam("moment", type_=UtcTime())
+    return (
+        update(tasks)
+        .where(tasks.c.id == rows.c.id, tasks.c.status.in_([Status.PENDING, Status.RETRYING]))
+        .values(
+            status=Status.RUNNING,
+            lease_owner=bindparam("worker"),
+            lease_token=tasks.c.lease_token + 1,
+            lease_until=bindparam("until", type_=UtcTime()),
+            started_at=func.coalesce(tasks.c.started_at, moment),
+            version=tasks.c.version + 1,
+            event_seq=tasks.c.event_seq + 1,
+            updated_at=moment,
+        )
+        .returning(tasks)
+    )
 
 
 class Claiming(Followed):
@@ -108,33 +134,31 @@ class Claiming(Followed):
 
         lease: seconds. by: who claims, left out the worker of that name.
         """
-        was = {row["id"]: row["status"] for row in found}
-        if not was:
+        if not found:
             return []
-        statement = (
-            update(tasks)
-            .where(tasks.c.id.in_(was), tasks.c.status.in_([Status.PENDING, Status.RETRYING]))
-            .values(
-                status=Status.RUNNING,
-                lease_owner=worker,
-                lease_token=tasks.c.lease_token + 1,
-                lease_until=now(lease),
-                started_at=func.coalesce(tasks.c.started_at, now()),
-                version=tasks.c.version + 1,
-                event_seq=tasks.c.event_seq + 1,
-                updated_at=now(),
-            )
-            .returning(tasks)
+        was = {row["id"]: Status(row["status"]) for row in found}
+        moment = read_now(tx)
+        dialect = tx.dialect.name
+        claimed = tx.execute(
+            _claiming(dialect),
+            {
+                ROWS: pack(dialect, tasks, ("id",), [{"id": task} for task in was]),
+                "moment": moment,
+                "worker": worker,
+                "until": moment + timedelta(seconds=lease),
+            },
         )
-        order = list(was)
-        taken = sorted(tx.execute(statement).mappings(), key=lambda row: order.index(row["id"]))
+        order = {task: place for place, task in enumerate(was)}
+        taken = sorted(claimed.mappings(), key=lambda row: order[row["id"]])
         by = by or By("worker", worker, "worker")
-        tx.execute(
-            insert(task_events),
+        insert_many(
+            tx,
+            task_events,
             [event_row(row, KINDS[Move.CLAIM], by, moved=(was[row["id"]], Status.RUNNING)) for row in taken],
         )
-        tx.execute(
-            insert(attempts),
+        insert_many(
+            tx,
+            attempts,
             [
                 {
                     "task": row["id"],
@@ -143,13 +167,13 @@ class Claiming(Followed):
                     "round": row["round"],
                     "worker": worker,
                     "type_version": row["type_version"],
-                    "started_at": row["updated_at"],
+                    "started_at": moment,
                 }
                 for row in taken
             ],
         )
         for row in taken:
-            self._follow(tx, Moved(Move.CLAIM, row, Status(was[row["id"]]), by, None, None))
+            self._follow(tx, Moved(Move.CLAIM, row, was[row["id"]], by, None, None))
         return taken
 
     def renew(self, tx: Connection, worker: str, leases: Sequence[Lease], lease: float) -> dict[int, RowMapping]:

@@ -8,40 +8,29 @@ Followers (outbox, review) run inside the same transaction with what has just ha
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, RowMapping, delete, insert, or_, select, update
+from sqlalchemy import ColumnElement, Connection, RowMapping, delete, insert, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 
 from board.db.clock import now, read_now
-from board.tasks.claiming import Claiming, Lease
+from board.tasks.claiming import Lease
 from board.tasks.followers import Follower, Moved
 from board.tasks.history import KINDS, By, event_row, record
 from board.tasks.models import retired_ids, task_data, task_events, tasks
-from board.tasks.states import RANK_FIRST, RANK_USUAL, RULES, TERMINAL, IllegalMove, Move, Phase, Pool, Status, after
+from board.tasks.moving import Change, Moving
+from board.tasks.states import RANK_USUAL, RULES, Move, Phase, Pool, Status, after
 
 __all__ = ["Follower", "Lease", "Ledger", "Moved", "Stale", "find", "retired"]
-
-
-@dataclass(frozen=True, slots=True)
-class _Change:
-    """What a move writes besides the status. columns: of `tasks`; data: columns of `task_data`."""
-
-    by: By
-    columns: dict[str, Any]
-    data: dict[str, Any] | None
-    note: str | None
-    details: dict[str, Any] | None
 
 
 class Stale(Exception):
     """The row changed since it was read (another version), or the lease was lost."""
 
 
-class Ledger(Claiming):
-    """Claiming and leases are in board.tasks.claiming; here tasks are made and moved."""
+class Ledger(Moving):
+    """Claims and leases are in board.tasks.claiming, the statements of moves in board.tasks.moving."""
 
     # -- a task is made -------------------------------------------------------------------------------------------
 
@@ -89,32 +78,6 @@ class Ledger(Claiming):
 
     # -- moves ----------------------------------------------------------------------------------------------------
 
-    def settle(
-        self,
-        tx: Connection,
-        lease: Lease,
-        move: Move,
-        by: By,
-        *,
-        changes: dict[str, Any] | None = None,
-        data: dict[str, Any] | None = None,
-        note: str | None = None,
-        details: dict[str, Any] | None = None,
-    ) -> Moved | None:
-        """End an attempt: a worker's move out of `running`, guarded by the lease token.
-
-        changes, data: further columns of `tasks` and `task_data`. A task whose cancellation was asked can only STOP.
-        None: the lease was lost; the stale result is refused and recorded as an event.
-        """
-        guards = [tasks.c.lease_token == lease.token]
-        if move is not Move.STOP:
-            guards.append(tasks.c.cancel_requested.is_(False))
-        change = _Change(by, changes or {}, data, note, details)
-        moved = self._move(tx, lease.task, move, Status.RUNNING, guards, change)
-        if moved is None and not (move is not Move.STOP and self.cancelling(tx, lease)):
-            record(tx, lease.task, "stale_result", by, note=f"A late “{move}” of attempt {lease.token} was refused.")
-        return moved
-
     def lock(self, tx: Connection, task: int) -> RowMapping:
         """The task's row, locked until the transaction ends (SQLite holds its one write lock anyway)."""
         statement = select(tasks).where(tasks.c.id == task)
@@ -141,7 +104,7 @@ class Ledger(Claiming):
         """
         after(move, Status(row["status"]), Phase(row["phase"]))
         every = [tasks.c.version == row["version"], *guards]
-        change = _Change(by, changes or {}, data, note, details)
+        change = Change(by, changes or {}, data, note, details)
         moved = self._move(tx, row["id"], move, Status(row["status"]), every, change)
         if moved is None:
             raise Stale
@@ -190,60 +153,6 @@ class Ledger(Claiming):
         if {"lane", "ready_at"} & changes.keys():
             self.tell_places(tx, [edited])
         return edited
-
-    def _move(
-        self,
-        tx: Connection,
-        task: int,
-        move: Move,
-        source: Status,
-        guards: Sequence[ColumnElement[bool]],
-        change: _Change,
-    ) -> Moved | None:
-        rule = RULES[move]
-        if source not in rule.sources:
-            raise IllegalMove(move, source, Phase.WORK)
-        values: dict[str, Any] = {
-            "status": rule.to,
-            "version": tasks.c.version + 1,
-            "event_seq": tasks.c.event_seq + 1,
-            "updated_at": now(),
-            "lease_owner": None,
-            "lease_until": None,
-            "held_by": None,
-            "let_in": None,
-            "reconciling": move is Move.RECONCILE,
-            "finished_at": now() if rule.to in TERMINAL else None,
-        }
-        if rule.to in TERMINAL:
-            late = tasks.c.deadline_at.is_not(None) & (tasks.c.deadline_at < now())
-            values |= {"hurry_at": None, "deadline_missed": or_(tasks.c.deadline_missed, late)}
-        if rule.to_phase is not None:
-            acting = rule.to_phase is Phase.ACT
-            values |= {
-                "phase": rule.to_phase,
-                "pool": Pool.BOARD if acting else tasks.c.home_pool,
-                "rank": RANK_FIRST if acting else RANK_USUAL,
-            }
-        row = (
-            tx.execute(
-                update(tasks)
-                .where(tasks.c.id == task, tasks.c.status == source, tasks.c.phase.in_(list(rule.phases)), *guards)
-                .values(values | change.columns)
-                .returning(tasks)
-            )
-            .mappings()
-            .first()
-        )
-        if row is None:
-            return None
-        if change.data:
-            tx.execute(update(task_data).where(task_data.c.task == task).values(**change.data))
-        event = event_row(row, KINDS[move], change.by, moved=(source, rule.to), note=change.note, data=change.details)
-        tx.execute(insert(task_events), [event])
-        moved = Moved(move, row, source, change.by, change.note, change.details)
-        self._follow(tx, moved)
-        return moved
 
 
 def find(connection: Connection, task_id: str) -> RowMapping | None:

@@ -27,6 +27,11 @@ def data_of(connection: Connection, task: int) -> RowMapping:
     return connection.execute(select(task_data).where(task_data.c.task == task)).mappings().one()
 
 
+def data_of_many(connection: Connection, ids: Sequence[int]) -> dict[int, RowMapping]:
+    query = select(task_data).where(task_data.c.task.in_(ids))
+    return {row["task"]: row for row in connection.execute(query).mappings()}
+
+
 def documents(
     connection: Connection,
     rows: Sequence[RowMapping],
@@ -41,8 +46,7 @@ def documents(
     """
     if not rows:
         return []
-    query = select(task_data).where(task_data.c.task.in_([row["id"] for row in rows]))
-    data = {row["task"]: row for row in connection.execute(query).mappings()}
+    data = data_of_many(connection, [row["id"] for row in rows])
     moment = read_now(connection)
     return [
         _document(row, data[row["id"]], public_url, moment, (reviews or {}).get(row["id"]))

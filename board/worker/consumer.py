@@ -35,6 +35,7 @@ from board.tasks.models import tasks
 from board.upkeep import watch
 from board.upkeep.keeper import Chore, Keeper
 from board.upkeep.watch import Watch
+from board.worker.preparing import Prepared, Preparer
 from board.worker.presence import BEAT_SECONDS, Presence
 from board.worker.run import Runner
 from board.worker.slots import Slots
@@ -57,6 +58,7 @@ class Consumer:
         db: Database,
         ledger: Ledger,
         queue: Queue,
+        preparer: Preparer,
         runner: Runner,
         outbox: Outbox,
         keeper: Keeper,
@@ -77,7 +79,13 @@ class Consumer:
         self.on_lost: Callable[[str], None] = lambda _: None  # told once, when the database is gone for good
         self.looked_at = time.monotonic()  # when work was last asked for, with success
         self._db, self._ledger, self._queue = db, ledger, queue
-        self._runner, self._keeper, self._presence, self._watch = runner, keeper, presence, watcher
+        self._preparer, self._runner, self._keeper, self._presence, self._watch = (
+            preparer,
+            runner,
+            keeper,
+            presence,
+            watcher,
+        )
         self._concurrency, self._lease = concurrency, lease
         self._zone, self._weights = zone, weights
         self._slots = Slots(concurrency, reserved_p0)
@@ -245,15 +253,15 @@ class Consumer:
             await self._work_wanted.wait()
             self._work_wanted.clear()
             try:
-                while rows := await asyncio.to_thread(self._take):
-                    for row in rows:
-                        self._begin(row)
+                while taken := await asyncio.to_thread(self._take):
+                    for row, prepared in taken:
+                        self._begin(row, prepared)
                 self.looked_at = time.monotonic()
                 self._patience.worked("claim work")
             except Exception as error:
                 self._patience.failed("claim work", error)
 
-    def _take(self) -> Sequence[RowMapping]:
+    def _take(self) -> list[tuple[RowMapping, Prepared | Exception]]:
         if self._stopping or self._alone is not None or self._rules.paused:
             return []
         free, rest = self._slots.free()
@@ -278,7 +286,7 @@ class Consumer:
             self._held[lease] = None
             self._alone = lease if taken.alone else None
             self._slots.hold(lease, urgent=row["lane"] == 0)
-        return taken.rows
+        return list(zip(taken.rows, self._preparer.prepare(taken.rows, self._doors), strict=True))
 
     # -- on the handlers' loop ----------------------------------------------------------------------------------------
 
@@ -290,9 +298,9 @@ class Consumer:
         self._mailer = self._loop.create_task(self._sender.keep_sending())
         self._loop.run_forever()
 
-    def _begin(self, row: RowMapping) -> None:
+    def _begin(self, row: RowMapping, prepared: Prepared | Exception) -> None:
         lease = Lease(row["id"], row["lease_token"])
-        task = self._loop.create_task(self._runner.run(row, self.name, self._doors))
+        task = self._loop.create_task(self._runner.run(row, self.name, prepared))
         self._held[lease] = task
         task.add_done_callback(partial(self._ended, lease))
 
@@ -304,7 +312,7 @@ class Consumer:
         if not task.cancelled() and (error := task.exception()) is not None and not self._stopping:
             # Most likely the database was away when the result was to be written; the sweep brings the task back.
             log.error("an attempt could not be settled: %s", first_line(error))
-        self.wake()
+        self._work_wanted.set()
 
     def _cancel(self, lease: Lease) -> None:
         def cancel() -> None:

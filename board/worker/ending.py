@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import logging
-from typing import Any
+from dataclasses import dataclass
 
-from sqlalchemy import Connection, RowMapping, update
+from sqlalchemy import Connection, RowMapping
 from sqlalchemy.exc import DataError, DBAPIError
 
 from board.catalogue import store
@@ -16,9 +16,9 @@ from board.db.engine import Database
 from board.effects import journal, operations
 from board.ports import Cause, ErrorClass, Failure, Outcome, Success
 from board.review.policy import Wish
+from board.tasks.attempts import end_attempt
 from board.tasks.history import By
 from board.tasks.ledger import Lease, Ledger, Moved
-from board.tasks.models import attempts
 from board.tasks.states import Move
 from board.tasks.text import clean
 from board.worker import asking
@@ -27,33 +27,60 @@ from board.worker.settle import Decision, decide
 
 log = logging.getLogger(__name__)
 
-_BACK_IN_LINE = (Move.RETRY, Move.RECONCILE, Move.PROCEED)
+BACK_IN_LINE = (Move.RETRY, Move.RECONCILE, Move.PROCEED)
+STOPPED = "The worker stopped."
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """An attempt that is over.
+
+    row: the task as it was claimed. outcome: what its handler said, or None when it was stopped from outside:
+    cancelled, its lease lost, or the worker goes down and hands it back. operation: the id of what it has announced.
+    may_resend: after an unknown outcome that may be sent again.
+    """
+
+    row: RowMapping
+    lease: Lease
+    by: By
+    outcome: Outcome | None
+    operation: int | None = None
+    may_resend: bool = False
 
 
 class Ending:
     def __init__(self, db: Database, ledger: Ledger, catalogue: Catalogue) -> None:
         self._db, self._ledger, self._catalogue = db, ledger, catalogue
 
-    def settle(
-        self, row: RowMapping, lease: Lease, by: By, outcome: Outcome, operation: int | None, may_resend: bool
-    ) -> None:
-        """Write what follows from the outcome, or what became of an attempt that is too late.
-
-        row: the task as it was claimed. operation: the id of what the attempt has announced. may_resend: after an
-        unknown outcome it may be sent again.
-        """
-        try:
+    def write(self, ended: Ended) -> None:
+        """Write what follows from the outcome, or what became of an attempt that is too late."""
+        if ended.outcome is None:
+            # An operation that was sent stays open; who claims the task next asks about it first.
             with self._db.write() as tx:
-                self.conclude(tx, row, lease, by, outcome, operation=operation, may_resend=may_resend)
+                self.hand_back(tx, ended.lease, ended.by, STOPPED)
+            return
+        try:
+            self._conclude(ended, ended.outcome)
         except Exception as error:
             if isinstance(error, DBAPIError) and not isinstance(error, DataError):
                 raise  # the database is away, not the outcome wrong
-            log.exception("the outcome of task %s cannot be stored", row["task_id"])
+            log.exception("the outcome of task %s cannot be stored", ended.row["task_id"])
             message = f"The handler's outcome cannot be stored: {type(error).__name__}. The log has the details."
             # What was announced may well have happened: then a person says how it went.
-            unusable = Failure(ErrorClass.PERMANENT, Cause.BAD_OUTPUT, message, open_operation=operation is not None)
-            with self._db.write() as tx:
-                self.conclude(tx, row, lease, by, unusable, operation=operation, may_resend=may_resend)
+            sent = ended.operation is not None
+            self._conclude(ended, Failure(ErrorClass.PERMANENT, Cause.BAD_OUTPUT, message, open_operation=sent))
+
+    def _conclude(self, ended: Ended, outcome: Outcome) -> None:
+        with self._db.write() as tx:
+            self.conclude(
+                tx,
+                ended.row,
+                ended.lease,
+                ended.by,
+                outcome,
+                operation=ended.operation,
+                may_resend=ended.may_resend,
+            )
 
     def conclude(
         self,
@@ -108,7 +135,7 @@ class Ending:
         return OpenCall(stored["asks"], age, options.get("reconcile_for", usual))
 
     def _write(self, tx: Connection, lease: Lease, by: By, decision: Decision, operation: int | None) -> Moved | None:
-        changes = decision.changes | ({"ready_at": now(decision.wait)} if decision.move in _BACK_IN_LINE else {})
+        changes = decision.changes | ({"ready_at": now(decision.wait)} if decision.move in BACK_IN_LINE else {})
         asked = {"operation": operation} if decision.move is Move.ASK_UNKNOWN else {}
         moved = self._ledger.settle(
             tx,
@@ -121,16 +148,8 @@ class Ending:
             details=(decision.details | asked) or None,
         )
         if moved is not None:
-            _end_attempt(tx, lease, **decision.attempt)
+            end_attempt(tx, lease, decision.attempt)
         return moved
-
-    def stopped(self, lease: Lease, by: By) -> None:
-        """The attempt was ended from outside: cancelled, its lease lost, or the worker goes down and hands it back.
-
-        An operation that was sent stays open; who claims the task next asks about it first.
-        """
-        with self._db.write() as tx:
-            self.hand_back(tx, lease, by, "The worker stopped.")
 
     def hand_back(self, tx: Connection, lease: Lease, by: By, note: str) -> Moved | None:
         """Back in line without a retry spent. None: the task was stopped as was asked, or the lease is lost."""
@@ -140,7 +159,7 @@ class Ending:
         if moved is None:
             log.warning("the lease of task row %d was lost; attempt %d was stopped", lease.task, lease.token)
         else:
-            _end_attempt(tx, lease, outcome="handed_back")
+            end_attempt(tx, lease, {"outcome": "handed_back"})
         return moved
 
     def _stop_if_asked(self, tx: Connection, lease: Lease, by: By, note: str | None = None) -> bool:
@@ -148,13 +167,5 @@ class Ending:
             return False
         if self._ledger.settle(tx, lease, Move.STOP, by, changes={"cancel_requested": False}, note=note) is None:
             return False
-        _end_attempt(tx, lease, outcome="cancelled")
+        end_attempt(tx, lease, {"outcome": "cancelled"})
         return True
-
-
-def _end_attempt(tx: Connection, lease: Lease, **columns: Any) -> None:
-    tx.execute(
-        update(attempts)
-        .where(attempts.c.task == lease.task, attempts.c.number == lease.token)
-        .values(finished_at=now(), **columns)
-    )

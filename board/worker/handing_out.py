@@ -21,9 +21,9 @@ from board.tasks.ledger import Lease, Ledger
 from board.tasks.states import Pool
 from board.tasks.view import data_of
 from board.worker.arrivals import Arrivals
-from board.worker.ending import Ending
+from board.worker.ending import Ended, Ending
 from board.worker.models import claims
-from board.worker.run import template_context
+from board.worker.preparing import template_context
 
 # Key names have at most 120 characters, and `key:NAME/WORKER` must fit the 200 of a worker's name in the history.
 MAX_WORKER = 75
@@ -113,7 +113,7 @@ class HandingOut:
                 inputs = templating.fill(spec.handler.inputs, template_context(row, data))
         except templating.TemplateProblem as error:
             failure = Failure(ErrorClass.PERMANENT, Cause.PRECONDITION, str(error))
-            self._ending.settle(row, Lease(row["id"], row["lease_token"]), by, failure, None, may_resend=False)
+            self._ending.write(Ended(row, Lease(row["id"], row["lease_token"]), by, failure))
             return None
         return HandedOut(str(claim), row, inputs, data["instruction"], data["former_output"])
 

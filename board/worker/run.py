@@ -4,101 +4,64 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any
 
 from sqlalchemy import RowMapping
 
-from board import templating
-from board.catalogue.spec import TypeSpec
 from board.catalogue.store import Catalogue
 from board.db.engine import AWAY, Database
-from board.db.types import dump_json
 from board.effects import journal, operations
-from board.effects.callbacks import Documents
-from board.effects.http import Doors
 from board.logs import first_line
 from board.ports import (
     Cause,
-    ConnectionView,
     ErrorClass,
     Failure,
-    Handler,
     NotStarted,
     Outcome,
-    Refused,
     Stopped,
     Success,
     UnknownOutcome,
 )
 from board.tasks.history import By
 from board.tasks.ledger import Lease, Ledger
-from board.tasks.states import Phase
-from board.tasks.view import data_of
-from board.worker.ending import Ending
-from board.worker.job import AttemptJob
+from board.together import Together
+from board.worker.ending import Ended
+from board.worker.endings import Endings
+from board.worker.preparing import NotRunnable, Prepared
 
 log = logging.getLogger(__name__)
 
 # A handler keeps its own time; this much later it is ended from outside, whatever it does.
 GRACE_AFTER_TIMEOUT = 5.0
-
-
-@dataclass(frozen=True, slots=True)
-class Prepared:
-    """All that an attempt needs, read in one go."""
-
-    spec: TypeSpec
-    handler: Handler
-    job: AttemptJob
-    left_open: RowMapping | None
-
-
-class NotRunnable(Exception):
-    """The attempt cannot even begin. left: a call of an earlier attempt that may still be going on."""
-
-    def __init__(self, message: str, left: RowMapping | None) -> None:
-        super().__init__(message)
-        self.failure = Failure(ErrorClass.PERMANENT, Cause.PRECONDITION, message, open_operation=left is not None)
+# Endings in one commit: more gain little, and a rush order that ends meanwhile waits for these to be written.
+ENDINGS_AT_ONCE = 200
 
 
 class Runner:
-    """Runs attempts of one worker process. watcher: gets progress and text as they come."""
+    """Runs attempts of one worker process."""
 
-    def __init__(
-        self,
-        db: Database,
-        ledger: Ledger,
-        catalogue: Catalogue,
-        handlers: Mapping[str, Handler],
-        documents: Documents,
-        webhook_secret: str,
-        watcher: Callable[[dict[str, Any]], None],
-    ) -> None:
+    def __init__(self, db: Database, ledger: Ledger, catalogue: Catalogue) -> None:
         self._db = db
-        self._ending = Ending(db, ledger, catalogue)
-        self._catalogue = catalogue
-        self._handlers = handlers
-        self._documents = documents
-        self._secret = webhook_secret
-        self._watcher = watcher
+        self._endings = Together(Endings(db, ledger, catalogue).write, most=ENDINGS_AT_ONCE, urgency=_lane)
 
-    async def run(self, row: RowMapping, worker: str, doors: Doors) -> None:
-        """One attempt. Whatever happens inside, the task is settled, or left to the sweep when the lease is lost."""
+    async def run(self, row: RowMapping, worker: str, prepared: Prepared | Exception) -> None:
+        """One attempt. Whatever happens inside, the task is settled, or left to the sweep when the lease is lost.
+
+        prepared: the attempt, or why it cannot begin.
+        """
         lease = Lease(row["id"], row["lease_token"])
         by = By("worker", worker, "worker")
-        prepared: Prepared | None = None
+        job = prepared.job if isinstance(prepared, Prepared) else None
         try:
-            prepared = await asyncio.to_thread(self._prepare, row, lease, doors)
+            if isinstance(prepared, Exception):
+                raise prepared
             outcome = await self._outcome(prepared)
         except NotRunnable as error:
             outcome = error.failure
         except Stopped:
-            await _surely(self._ending.stopped, lease, by)
+            await self._endings.ask(Ended(row, lease, by, None))
             return
         except asyncio.CancelledError:
-            await _surely(self._ending.stopped, lease, by)
+            await self._endings.ask(Ended(row, lease, by, None))
             raise
         except Exception as error:  # the database was away, or a secret cannot be opened
             if isinstance(error, AWAY):
@@ -107,63 +70,9 @@ class Runner:
                 log.exception("task %s could not be prepared", row["task_id"])
             message = f"The attempt could not begin: {type(error).__name__}. The log has the details."
             outcome = Failure(ErrorClass.TRANSIENT, Cause.PRECONDITION, message)
-        operation = prepared.job.operation if prepared else None
-        may_resend = prepared is not None and prepared.job.may_resend
-        await _surely(self._ending.settle, row, lease, by, outcome, operation, may_resend)
-
-    # -- before ---------------------------------------------------------------------------------------------------
-
-    def _prepare(self, row: RowMapping, lease: Lease, doors: Doors) -> Prepared:
-        with self._db.read() as connection:
-            spec = self._catalogue.version(connection, row["type"], row["type_version"]).spec
-            data = data_of(connection, row["id"])
-            acting = row["phase"] == Phase.ACT
-            block: Any = spec.action if acting else spec.handler
-            target = self._catalogue.open_connection(connection, block.connection) if block.connection else None
-            left = operations.left_open(connection, row)
-        handler = self._handlers.get(block.use)
-        if handler is None:
-            raise NotRunnable(f"No handler “{block.use}” is installed in this worker.", left)
-        if block.connection and target is None:
-            raise NotRunnable(f"The connection “{block.connection}” does not exist any more.", left)
-        context = template_context(row, data)
-        try:
-            door = doors.to(target.url) if target else doors.common()
-            inputs = data["payload"]
-            if not acting and spec.handler.inputs is not None:
-                inputs = templating.fill(spec.handler.inputs, context)
-            key = operations.default_key(block.use, block.connection, row["task_id"], row["round"])
-            if acting and spec.action and spec.action.operation_key:
-                key = operations.own_key(templating.fill_strict(spec.action.operation_key, context))
-        except (templating.TemplateProblem, Refused) as error:
-            raise NotRunnable(str(error), left) from error
-        job = AttemptJob(
-            task_id=row["task_id"],
-            type=row["type"],
-            phase=row["phase"],
-            priority=f"P{row['priority']}",
-            round=row["round"],
-            attempt=lease.token,
-            user=operations.attempt_user(row["id"], lease.token),
-            inputs=inputs,
-            payload=data["payload"],
-            options=block.options,
-            connection=target,
-            output_schema=spec.handler.output_schema,
-            timeout=spec.handler.timeout,
-            http=door,
-            operation_key=key,
-            content=dump_json([data["payload"], data["result"]]).encode() if acting else None,
-            webhook_secret=self._secret,
-            row=row,
-            lease=lease,
-            may_resend=_may_resend(spec, handler, target, acting),
-            db=self._db,
-            documents=self._documents,
-            watcher=self._watcher,
-            operation=left["id"] if left else None,
-        )
-        return Prepared(spec, handler, job, left)
+        operation = job.operation if job else None
+        may_resend = job is not None and job.may_resend
+        await self._endings.ask(Ended(row, lease, by, outcome, operation, may_resend))
 
     # -- during ---------------------------------------------------------------------------------------------------
 
@@ -221,41 +130,5 @@ def _asked_to_stop() -> bool:
     return task is not None and task.cancelling() > 0
 
 
-async def _surely(work: Callable[..., None], *arguments: Any) -> None:
-    """Run in a thread to its end, also when this attempt is cancelled meanwhile."""
-    running = asyncio.ensure_future(asyncio.to_thread(work, *arguments))
-    try:
-        await asyncio.shield(running)
-    except asyncio.CancelledError:
-        await running
-        raise
-
-
-def _may_resend(spec: TypeSpec, handler: Handler, target: ConnectionView | None, acting: bool) -> bool:
-    if target is not None and target.options.get("idempotent"):
-        return True
-    if acting:
-        return not handler.side_effects
-    return not (handler.side_effects if spec.handler.side_effects is None else spec.handler.side_effects)
-
-
-def template_context(row: RowMapping, data: RowMapping) -> dict[str, Any]:
-    """What a type's templates see. The review's fields are always there and empty in round 1."""
-    return {
-        "task_id": row["task_id"],
-        "type": row["type"],
-        "title": row["title"],
-        "source": row["source"],
-        "payload": data["payload"],
-        "tags": row["tags"],
-        "priority": f"P{row['priority']}",
-        "round": row["round"],
-        "attempt": row["lease_token"],
-        "callback": {"url": None},
-        "review": {"instruction": data["instruction"] or "", "former_output": data["former_output"] or ""},
-        "today": row["updated_at"].date().isoformat(),
-        "now": row["updated_at"].isoformat(),
-        "result": data["result"],
-        "judgement": data["judgement"] or {},
-        "decision": data["decision"] or {},
-    }
+def _lane(ended: Ended) -> int:
+    return int(ended.row["lane"])

@@ -1,0 +1,187 @@
+"""Many rows in one statement: they travel as one JSON text, and the database takes it apart.
+
+A parameter per value costs the driver more than the row costs the database, and on PostgreSQL a statement per row costs
+more than both. Columns whose value is the same in every row are plain parameters and do not travel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from functools import lru_cache
+from typing import Any
+
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    Connection,
+    Float,
+    FromClause,
+    Integer,
+    RowMapping,
+    Table,
+    Text,
+    bindparam,
+    cast,
+    column,
+    func,
+    insert,
+    or_,
+    select,
+    true,
+    update,
+)
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.types import TypeEngine
+
+from board.db.types import JsonText, UtcTime, dump_json, sqlite_text
+
+ROWS = "given_rows"  # the name of the parameter that `pack` makes
+Row = Mapping[str, Any]
+
+
+def given(dialect: str, table: Table, columns: Sequence[str]) -> FromClause:
+    """What `pack` packed, to select from: columns of these names, of the table's types."""
+    packed = bindparam(ROWS, type_=Text())
+    if dialect == "postgresql":
+        # Wide types on purpose: what is too long or too large is refused by the column that should store it.
+        shape = [column(name, _carried(table.c[name].type)) for name in columns]
+        rows = func.json_to_recordset(cast(packed, postgresql.JSON())).table_valued(*shape, name="given")
+        return rows.render_derived(with_types=True)
+    each = func.json_each(packed).table_valued("value", name="each_row")
+    parts = [(name, func.json_extract(each.c.value, f"$.{name}", type_=table.c[name].type)) for name in columns]
+    return select(*(part.label(name) for name, part in parts)).subquery("given")
+
+
+def pack(dialect: str, table: Table, columns: Sequence[str], rows: Sequence[Row]) -> str:
+    """The rows as the value of the parameter ROWS.
+
+    OverflowError for a number that fits no column; TypeError and ValueError for what JSON does not know.
+    """
+    writers = [(name, _writer(dialect, table.c[name].type)) for name in columns]
+    return dump_json([{name: write(row[name]) for name, write in writers} for row in rows])
+
+
+def split(table: Table, rows: Sequence[Row]) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """What all rows have in common, and the columns in which they differ. All rows must have the same keys."""
+    first = rows[0]
+    same: dict[str, Any] = {}
+    differ: list[str] = []
+    for name, value in first.items():
+        # Values that are equal in Python may be different JSON: 1 and true.
+        comparable = value is None or not isinstance(table.c[name].type, JsonText)
+        if comparable and all(row[name] == value for row in rows):
+            same[name] = value
+        else:
+            differ.append(name)
+    return same, tuple(differ)
+
+
+def insert_many(
+    tx: Connection, table: Table, rows: Sequence[Row], *, once: str | None = None, returning: bool = False
+) -> Sequence[RowMapping]:
+    """Insert rows in their order; all must have the same keys.
+
+    once: a unique column; rows whose value is there already are left out. returning: answer with the rows as stored.
+    """
+    if not rows:
+        return []
+    if len(rows) == 1 and once is None and not returning:
+        tx.execute(insert(table), dict(rows[0]))
+        return []
+    same, differ = split(table, rows)
+    if not differ:  # something must say how many rows there are
+        differ = (next(iter(same)),)
+        del same[differ[0]]
+    dialect = tx.dialect.name
+    statement = _insert(dialect, table, tuple(same), differ, once, returning)
+    made = tx.execute(statement, same | {ROWS: pack(dialect, table, differ, rows)})
+    return made.mappings().all() if returning else []
+
+
+def update_many(
+    tx: Connection, table: Table, key: Sequence[str], rows: Sequence[Row], *, changed_only: bool = False
+) -> None:
+    """Update rows found by the columns of `key`; all must have the same keys.
+
+    changed_only: a row that holds just these values already is not written.
+    """
+    if not rows:
+        return
+    columns = [name for name in rows[0] if name not in key]
+    same, differ = split(table, [{name: row[name] for name in columns} for row in rows])
+    dialect = tx.dialect.name
+    packed = pack(dialect, table, (*key, *differ), rows)
+    statement = _update(dialect, table, tuple(key), tuple(same), differ, changed_only)
+    tx.execute(statement, {f"new_{name}": value for name, value in same.items()} | {ROWS: packed})
+
+
+@lru_cache(maxsize=200)
+def _update(
+    dialect: str, table: Table, key: tuple[str, ...], same: tuple[str, ...], differ: tuple[str, ...], changed: bool
+) -> Any:
+    rows = given(dialect, table, (*key, *differ))
+    values: dict[str, Any] = {name: new(table, name) for name in same} | {name: rows.c[name] for name in differ}
+    statement = update(table).where(*(table.c[name] == rows.c[name] for name in key)).values(values)
+    return (
+        statement.where(or_(*(table.c[name].is_distinct_from(it) for name, it in values.items())))
+        if changed
+        else statement
+    )
+
+
+def new(table: Table, name: str) -> Any:
+    """The parameter `new_NAME` for a column; plain names are taken by UPDATE itself."""
+    return bindparam(f"new_{name}", type_=table.c[name].type)
+
+
+@lru_cache(maxsize=200)
+def _insert(
+    dialect: str, table: Table, same: tuple[str, ...], differ: tuple[str, ...], once: str | None, returning: bool
+) -> Any:
+    rows = given(dialect, table, differ)
+    fixed = [bindparam(name, type_=table.c[name].type).label(name) for name in same]
+    # WHERE: without one, SQLite takes ON CONFLICT for the condition of a join.
+    source = select(*fixed, *(rows.c[name] for name in differ)).select_from(rows).where(true())
+    make = sqlite.insert(table) if dialect == "sqlite" else postgresql.insert(table)
+    statement = make.from_select([*same, *differ], source, include_defaults=False)
+    if once is not None:
+        statement = statement.on_conflict_do_nothing(index_elements=[once])
+    return statement.returning(table) if returning else statement
+
+
+def _carried(kind: TypeEngine[Any]) -> TypeEngine[Any]:
+    if isinstance(kind, Integer):
+        return BigInteger()
+    return kind if isinstance(kind, UtcTime | Boolean | Float) else Text()
+
+
+def _writer(dialect: str, kind: TypeEngine[Any]) -> Callable[[Any], Any]:
+    if isinstance(kind, UtcTime):
+        return _sqlite_time if dialect == "sqlite" else _time
+    if isinstance(kind, JsonText):
+        return _json
+    return _integer if isinstance(kind, Integer) else _plain
+
+
+def _sqlite_time(moment: datetime | None) -> str | None:
+    return None if moment is None else sqlite_text(moment)
+
+
+def _time(moment: datetime | None) -> str | None:
+    return None if moment is None else moment.isoformat()
+
+
+def _json(value: Any) -> str | None:
+    return None if value is None else dump_json(value)
+
+
+def _integer(number: int | None) -> int | None:
+    """SQLite would store a longer number as a broken one, without a word."""
+    if number is not None and not -(2**63) <= number < 2**63:
+        raise OverflowError("a number is too large for the database")
+    return number
+
+
+def _plain(value: Any) -> Any:
+    return value

@@ -1,0 +1,61 @@
+"""What is asked for at the same time is done in one go: one commit serves many, and who is alone waits for nobody."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import Any, Generic, TypeVar
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+class Together(Generic[Item, Result]):
+    """Collects what comes while the last batch is being done. No clock: under load batches grow by themselves.
+
+    do: called in a thread, one call at a time, with up to `most` items; answers for each, in their order, with a result
+    or an exception. urgency: who goes first when more than `most` wait, the smallest number.
+    """
+
+    def __init__(
+        self,
+        do: Callable[[Sequence[Item]], Sequence[Result | Exception]],
+        *,
+        most: int,
+        urgency: Callable[[Item], Any] = lambda _: 0,
+    ) -> None:
+        self._do, self._most, self._urgency = do, most, urgency
+        self._waiting: list[tuple[Item, asyncio.Future[Result]]] = []
+        self._doing: asyncio.Task[None] | None = None
+
+    async def ask(self, item: Item) -> Result:
+        """The result for this item. It is done to its end also when who asks is cancelled, who hears of that then."""
+        answer: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
+        self._waiting.append((item, answer))
+        if self._doing is None:
+            self._doing = asyncio.create_task(self._work())
+        try:
+            return await asyncio.shield(answer)
+        except asyncio.CancelledError:
+            await asyncio.wait([answer])
+            raise
+
+    async def _work(self) -> None:
+        try:
+            await asyncio.sleep(0)  # whoever is ready in this round of the loop comes along
+            while self._waiting:
+                self._waiting.sort(key=lambda it: self._urgency(it[0]))
+                batch, self._waiting = self._waiting[: self._most], self._waiting[self._most :]
+                for (_, answer), result in zip(batch, await self._results([item for item, _ in batch]), strict=True):
+                    if isinstance(result, Exception):
+                        answer.set_exception(result)
+                    else:
+                        answer.set_result(result)
+        finally:
+            self._doing = None
+
+    async def _results(self, items: Sequence[Item]) -> Sequence[Result | Exception]:
+        try:
+            return await asyncio.to_thread(self._do, items)
+        except Exception as error:
+            return [error] * len(items)

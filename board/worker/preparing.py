@@ -1,0 +1,196 @@
+"""All that the attempts of one claim need, read in one go: types, payloads, connections, and what was left open."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection, RowMapping
+
+from board import templating
+from board.catalogue.spec import TypeSpec
+from board.catalogue.store import Catalogue
+from board.db.engine import Database
+from board.db.types import dump_json
+from board.effects import operations
+from board.effects.callbacks import Documents
+from board.effects.http import Doors
+from board.ports import Cause, ConnectionView, ErrorClass, Failure, Handler, Refused
+from board.tasks.ledger import Lease
+from board.tasks.states import Phase
+from board.tasks.view import data_of_many
+from board.worker.job import AttemptJob
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """All that an attempt needs."""
+
+    spec: TypeSpec
+    handler: Handler
+    job: AttemptJob
+    left_open: RowMapping | None
+
+
+class NotRunnable(Exception):
+    """The attempt cannot even begin. left: a call of an earlier attempt that may still be going on."""
+
+    def __init__(self, message: str, left: RowMapping | None) -> None:
+        super().__init__(message)
+        self.failure = Failure(ErrorClass.PERMANENT, Cause.PRECONDITION, message, open_operation=left is not None)
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """What the database holds for one attempt. block: of the type, for this phase."""
+
+    spec: TypeSpec
+    block: Any
+    data: RowMapping
+    target: ConnectionView | None
+    left: RowMapping | None
+
+
+class Preparer:
+    """watcher: gets progress and text as they come."""
+
+    def __init__(
+        self,
+        db: Database,
+        catalogue: Catalogue,
+        handlers: Mapping[str, Handler],
+        documents: Documents,
+        webhook_secret: str,
+        watcher: Callable[[dict[str, Any]], None],
+    ) -> None:
+        self._db = db
+        self._catalogue = catalogue
+        self._handlers = handlers
+        self._documents = documents
+        self._secret = webhook_secret
+        self._watcher = watcher
+
+    def prepare(self, rows: Sequence[RowMapping], doors: Doors) -> list[Prepared | Exception]:
+        """For each claimed task, in their order: its attempt, or why it cannot begin (NotRunnable, or the error)."""
+        try:
+            with self._db.read() as connection:
+                read = self._read(connection, rows)
+        except Exception as error:
+            return [error] * len(rows)
+        return [self._prepared(row, it, doors) for row, it in zip(rows, read, strict=True)]
+
+    def _read(self, connection: Connection, rows: Sequence[RowMapping]) -> list[_Read | Exception]:
+        data = data_of_many(connection, [row["id"] for row in rows])
+        # Who is claimed for the first time has left nothing behind.
+        left = operations.left_open_by(connection, [row for row in rows if row["lease_token"] > 1])
+        targets: dict[str, ConnectionView | Exception | None] = {}
+        return [self._one(connection, row, data[row["id"]], left.get(row["id"]), targets) for row in rows]
+
+    def _one(
+        self,
+        connection: Connection,
+        row: RowMapping,
+        data: RowMapping,
+        left: RowMapping | None,
+        targets: dict[str, ConnectionView | Exception | None],
+    ) -> _Read | Exception:
+        """targets: the connections that were opened for this claim."""
+        spec = self._catalogue.version(connection, row["type"], row["type_version"]).spec
+        block: Any = spec.action if row["phase"] == Phase.ACT else spec.handler
+        target = None
+        if name := block.connection:
+            if name not in targets:
+                try:
+                    targets[name] = self._catalogue.open_connection(connection, name)
+                except Exception as error:
+                    targets[name] = error
+            target = targets[name]
+        return target if isinstance(target, Exception) else _Read(spec, block, data, target, left)
+
+    def _prepared(self, row: RowMapping, read: _Read | Exception, doors: Doors) -> Prepared | Exception:
+        if isinstance(read, Exception):
+            return read
+        try:
+            return self._begin(row, read, doors)
+        except Exception as error:
+            return error
+
+    def _begin(self, row: RowMapping, read: _Read, doors: Doors) -> Prepared:
+        spec, block, data, target, left = read.spec, read.block, read.data, read.target, read.left
+        acting = row["phase"] == Phase.ACT
+        lease = Lease(row["id"], row["lease_token"])
+        handler = self._handlers.get(block.use)
+        if handler is None:
+            raise NotRunnable(f"No handler “{block.use}” is installed in this worker.", left)
+        if block.connection and target is None:
+            raise NotRunnable(f"The connection “{block.connection}” does not exist any more.", left)
+        try:
+            door = doors.to(target.url) if target else doors.common()
+            inputs = data["payload"]
+            if not acting and spec.handler.inputs is not None:
+                inputs = templating.fill(spec.handler.inputs, template_context(row, data))
+            key = operations.default_key(block.use, block.connection, row["task_id"], row["round"])
+            if acting and spec.action and spec.action.operation_key:
+                key = operations.own_key(
+                    templating.fill_strict(spec.action.operation_key, template_context(row, data))
+                )
+        except (templating.TemplateProblem, Refused) as error:
+            raise NotRunnable(str(error), left) from error
+        job = AttemptJob(
+            task_id=row["task_id"],
+            type=row["type"],
+            phase=row["phase"],
+            priority=f"P{row['priority']}",
+            round=row["round"],
+            attempt=lease.token,
+            user=operations.attempt_user(row["id"], lease.token),
+            inputs=inputs,
+            payload=data["payload"],
+            options=block.options,
+            connection=target,
+            output_schema=spec.handler.output_schema,
+            timeout=spec.handler.timeout,
+            http=door,
+            operation_key=key,
+            content=dump_json([data["payload"], data["result"]]).encode() if acting else None,
+            webhook_secret=self._secret,
+            row=row,
+            lease=lease,
+            may_resend=_may_resend(spec, handler, target, acting),
+            db=self._db,
+            documents=self._documents,
+            watcher=self._watcher,
+            operation=left["id"] if left else None,
+        )
+        return Prepared(spec, handler, job, left)
+
+
+def _may_resend(spec: TypeSpec, handler: Handler, target: ConnectionView | None, acting: bool) -> bool:
+    if target is not None and target.options.get("idempotent"):
+        return True
+    if acting:
+        return not handler.side_effects
+    return not (handler.side_effects if spec.handler.side_effects is None else spec.handler.side_effects)
+
+
+def template_context(row: RowMapping, data: RowMapping) -> dict[str, Any]:
+    """What a type's templates see. The review's fields are always there and empty in round 1."""
+    return {
+        "task_id": row["task_id"],
+        "type": row["type"],
+        "title": row["title"],
+        "source": row["source"],
+        "payload": data["payload"],
+        "tags": row["tags"],
+        "priority": f"P{row['priority']}",
+        "round": row["round"],
+        "attempt": row["lease_token"],
+        "callback": {"url": None},
+        "review": {"instruction": data["instruction"] or "", "former_output": data["former_output"] or ""},
+        "today": row["updated_at"].date().isoformat(),
+        "now": row["updated_at"].isoformat(),
+        "result": data["result"],
+        "judgement": data["judgement"] or {},
+        "decision": data["decision"] or {},
+    }
