@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 from sqlalchemy import Connection, update
 
-from board.db.clock import now, read_now
+from board.db.clock import now
 from board.db.many import update_many
 from board.tasks.claiming import Lease
 from board.tasks.models import attempts
@@ -25,8 +26,8 @@ def end_attempt(tx: Connection, lease: Lease, said: Mapping[str, Any]) -> None:
     tx.execute(update(attempts).where(this).values(finished_at=now(), **said))
 
 
-def end_attempts(tx: Connection, ended: Sequence[tuple[Lease, Mapping[str, Any]]]) -> None:
-    """The same for many at once."""
-    shared = dict.fromkeys(_SAID) | {"finished_at": read_now(tx)}
+def end_attempts(tx: Connection, ended: Sequence[tuple[Lease, Mapping[str, Any]]], at: datetime) -> None:
+    """The same for many that ended at the same time."""
+    shared = dict.fromkeys(_SAID) | {"finished_at": at}
     rows = [{"task": lease.task, "number": lease.token, **shared, **said} for lease, said in ended]
     update_many(tx, attempts, ["task", "number"], rows)

@@ -70,7 +70,10 @@ class Endings:
         decided = {it.lease: (it, self._decide(tx, it)) for it in ended if not _about_a_call(it)}
         ends = [_settlement(it, made) for it, made in decided.values() if made.move is not Move.ASK_UNKNOWN]
         moved = self._ledger.settle_many(tx, ends, ended[0].by)
-        end_attempts(tx, [(lease, decided[lease][1].attempt) for lease in moved])
+        if not moved:
+            return set()
+        at = next(iter(moved.values())).task["updated_at"]
+        end_attempts(tx, [(lease, decided[lease][1].attempt) for lease in moved], at)
         operations.close_many(tx, [_closed(*decided[lease]) for lease in moved if _closes(*decided[lease])])
         return set(moved)
 
