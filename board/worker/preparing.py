@@ -132,9 +132,7 @@ class Preparer:
                 inputs = templating.fill(spec.handler.inputs, template_context(row, data))
             key = operations.default_key(block.use, block.connection, row["task_id"], row["round"])
             if acting and spec.action and spec.action.operation_key:
-                key = operations.own_key(
-                    templating.fill_strict(spec.action.operation_key, template_context(row, data))
-                )
+                key = operations.own_key(templating.fill_strict(spec.action.operation_key, template_context(row, data)))
         except (templating.TemplateProblem, Refused) as error:
             raise NotRunnable(str(error), left) from error
         job = AttemptJob(
