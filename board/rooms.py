@@ -22,6 +22,7 @@ from board.effects.deliver import Outbox
 from board.effects.guard import Guard
 from board.ports import Handler
 from board.queue import live
+from board.queue.gate import Gate
 from board.queue.ledger_queue import LedgerQueue
 from board.queue.redis_feed import RedisFeed
 from board.queue.redis_lines import RedisLines
@@ -62,6 +63,7 @@ class Board:
     catalogue: Catalogue
     handlers: Mapping[str, Handler]
     ledger: Ledger
+    gate: Gate
     queue: Queue
     visits: Visits
     intake: Intake
@@ -163,13 +165,15 @@ class Board:
         self.db.close()
 
 
-def _queue(db: Database, ledger: Ledger, redis: RedisDoor | None) -> tuple[Queue, RedisFeed | None, Rebuild | None]:
-    from_ledger = LedgerQueue(db, ledger)
+def _queue(
+    db: Database, ledger: Ledger, gate: Gate, redis: RedisDoor | None
+) -> tuple[Queue, RedisFeed | None, Rebuild | None]:
+    from_ledger = LedgerQueue(db, ledger, gate)
     if redis is None:
         return from_ledger, None, None
     lines = RedisLines(redis)
     feed = RedisFeed(lines)
-    return RedisQueue(db, ledger, lines, feed, from_ledger), feed, Rebuild(db, lines)
+    return RedisQueue(db, ledger, gate, lines, feed, from_ledger), feed, Rebuild(db, lines)
 
 
 def acts_outside(handlers: Mapping[str, Handler], spec: TypeSpec) -> bool:
@@ -200,7 +204,8 @@ def open_board(settings: Settings, *, handlers: Callable[[], Mapping[str, Handle
         Guard(settings.allow_private_targets).check_url,
         partial(acts_outside, known),
     )
-    queue, feed, rebuild = _queue(db, ledger, redis)
+    gate = Gate(db, ledger, catalogue, settings.timezone)
+    queue, feed, rebuild = _queue(db, ledger, gate, redis)
     board = Board(
         settings=settings,
         db=db,
@@ -208,6 +213,7 @@ def open_board(settings: Settings, *, handlers: Callable[[], Mapping[str, Handle
         catalogue=catalogue,
         handlers=known,
         ledger=ledger,
+        gate=gate,
         queue=queue,
         visits=visits,
         intake=intake,
@@ -225,5 +231,5 @@ def open_board(settings: Settings, *, handlers: Callable[[], Mapping[str, Handle
         ledger.followers.append(feed.follow)
         ledger.placed.append(feed.placed)
     # In this order: the review of a visit stands before word of it goes out.
-    ledger.followers += [operations.leave, visits, Callbacks(catalogue, board.task_document), board._wake]
+    ledger.followers += [operations.leave, visits, Callbacks(catalogue, board.task_document), gate, board._wake]
     return board

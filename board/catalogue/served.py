@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from board.catalogue.spec import ConnectionSpec, LimitsSpec, TypeSpec
+from board.catalogue.spec import ConnectionSpec, TypeSpec
 from board.effects.guard import check_never
 from board.ports import Handler, Refused
 
@@ -29,12 +29,11 @@ def problems_of_type(spec: TypeSpec, handlers: Mapping[str, Handler], connection
 
 
 def problems_of_connection(spec: ConnectionSpec) -> list[Problem]:
-    problems = [("limits", _LATER)] if spec.limits != LimitsSpec() else []
     try:
         check_never(spec.url)
     except Refused as error:
-        problems.append(("url", str(error)))
-    return problems
+        return [("url", str(error))]
+    return []
 
 
 def _handler(spec: TypeSpec, handlers: Mapping[str, Handler], connections: Mapping[str, str]) -> Iterator[Problem]:
@@ -92,7 +91,7 @@ def _values(spec: TypeSpec) -> Iterator[Problem]:
 
 def _later(spec: TypeSpec) -> Iterator[Problem]:
     default = TypeSpec.model_validate({"name": spec.name, "handler": {"use": "echo"}})
-    for name in ("owner", "fields", "limits"):
+    for name in ("owner", "fields"):
         if getattr(spec, name) != getattr(default, name):
             yield name, _LATER
     if spec.review.risk not in ("low", "medium", "high"):

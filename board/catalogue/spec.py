@@ -12,6 +12,7 @@ from board import templating
 from board.catalogue.shape import problem_of_schema
 from board.catalogue.status_spec import StatusAnswer
 from board.effects.signing import problem_of
+from board.rates import parse_rate
 from board.settings import parse_duration
 from board.tasks.states import Pool
 
@@ -45,6 +46,11 @@ def _template(value: Any) -> Any:
 def _expression(value: str) -> str:
     if problem := templating.check_expression(value):
         raise ValueError(problem)
+    return value
+
+
+def _rate(value: str) -> str:
+    parse_rate(value)
     return value
 
 
@@ -167,10 +173,17 @@ class RetrySpec(Block):
     rules: list[RetryRule] = []
 
 
-class LimitsSpec(Block):
+class CallLimits(Block):
+    """How much may run at once, begin in a time, and begin in a day of the board's zone. None: no limit."""
+
     concurrency: int | None = Field(default=None, ge=1)
-    rate: str | None = Field(default=None, pattern=r"^\d+/(s|min|h|d)$")
+    rate: Annotated[str, AfterValidator(_rate)] | None = None
     per_day: int | None = Field(default=None, ge=1)
+
+
+class LimitsSpec(CallLimits):
+    """With a concurrency_key, `concurrency` holds for each of its values, and is 1 when left out."""
+
     concurrency_key: Template | None = None
     order_by: Literal["age", "size"] = "age"
 
@@ -333,7 +346,7 @@ class ConnectionSpec(Block):
     reconcile_for: Annotated[Duration, Field(gt=0, le=7 * 86400)] | None = None  # how long it is asked about at all
     status_url: Annotated[str, Field(max_length=2000), AfterValidator(_template)] | None = None
     status_answer: StatusAnswer | None = None
-    limits: LimitsSpec = LimitsSpec()
+    limits: CallLimits = CallLimits()
 
     @model_validator(mode="after")
     def _fits_kind(self) -> ConnectionSpec:

@@ -220,6 +220,17 @@ def leave(tx: Connection, moved: Moved) -> None:
         )
 
 
+def left_open_among(connection: Connection, rows: Sequence[RowMapping]) -> set[int]:
+    """Of these tasks, by internal id, those of which `left_open` would find something. rows: id, phase, lease_token."""
+    tried = {row["id"]: row["phase"] for row in rows if row["lease_token"]}
+    if not tried:
+        return set()
+    query = select(operations.c.task, operations.c.phase).where(
+        operations.c.task.in_(tried), operations.c.status.in_(["sent", "unknown"]), *_OWN
+    )
+    return {task for task, phase in connection.execute(query) if tried[task] == phase}
+
+
 def as_sent(row: RowMapping) -> SentOperation:
     """An open operation as a handler's `reconcile` sees it."""
     return SentOperation(

@@ -51,8 +51,12 @@ class RedisFeed:
             after_commit(tx, partial(self._add, [change]))
 
     def placed(self, tx: Connection, rows: Sequence[RowMapping], *, clear: bool = True) -> None:
-        """These tasks have another place in line than before, or (not clear) a place at all."""
-        changes = [Change(row["id"], row["pool"], place_of(row), clear) for row in rows if stands_in_line(row)]
+        """These tasks have another place in line than before, or none any more; or (not clear) a place at all."""
+        changes = [
+            Change(row["id"], row["pool"], place_of(row) if stands_in_line(row) else None, clear)
+            for row in rows
+            if row["status"] in READY
+        ]
         if changes:
             after_commit(tx, partial(self._add, changes))
 

@@ -9,6 +9,7 @@ from sqlalchemy import RowMapping, select
 
 from board.db.clock import now
 from board.db.engine import Database
+from board.queue.gate import Gate
 from board.queue.ledger_queue import LedgerQueue, suspects
 from board.queue.redis_feed import RedisFeed
 from board.queue.redis_lines import RedisLines
@@ -27,9 +28,9 @@ class RedisQueue:
     """board.queue.wanted.Queue on the lanes in Redis. from_ledger: the queue that needs nothing but the database."""
 
     def __init__(
-        self, db: Database, ledger: Ledger, lines: RedisLines, feed: RedisFeed, from_ledger: LedgerQueue
+        self, db: Database, ledger: Ledger, gate: Gate, lines: RedisLines, feed: RedisFeed, from_ledger: LedgerQueue
     ) -> None:
-        self._db, self._ledger, self._lines, self._feed = db, ledger, lines, feed
+        self._db, self._ledger, self._gate, self._lines, self._feed = db, ledger, gate, lines, feed
         self._from_ledger = from_ledger
         self._asked: dict[object, float] = {}  # when each kind of claimer has asked the ledger
 
@@ -40,7 +41,7 @@ class RedisQueue:
         if not scope.narrow() and not self._must_ask(wanted):
             try:
                 if (rows := self._claim(wanted)) is not None:
-                    return Taken(rows)
+                    return Taken(rows, again=None if rows else self._gate.opens_in(scope))
             except RedisAway:
                 pass
         taken = self._from_ledger.claim(wanted)
@@ -55,6 +56,7 @@ class RedisQueue:
     def _claim(self, wanted: Wanted) -> Sequence[RowMapping] | None:
         """What Redis proposes and the ledger grants; None when the ledger must be asked. Raises RedisAway."""
         scope = wanted.scope
+        self._gate.tend(scope)
         for _ in range(TRIES):
             with self._db.read() as connection:
                 alone = suspects(scope).limit(1).exists()
@@ -70,9 +72,15 @@ class RedisQueue:
                 found = self._ledger.candidates_of(tx, list(lane_of), pool=scope.pool)
                 # One that has changed its lane meanwhile stands in the other lane too, and has its turn there.
                 found = [row for row in found if row["lane"] == lane_of[row["id"]]]
-                rows = self._ledger.claim(tx, found, worker=wanted.worker, lease=wanted.lease, by=wanted.by)
+                admission = self._gate.admission(tx)
+                admitted = admission.admit(found)
+                for lane in sorted({row["lane"] for row in found if row["id"] in admission.refused}):
+                    admission.hold(scope, lane)
+                admission.close()
+                rows = self._ledger.claim(tx, admitted, worker=wanted.worker, lease=wanted.lease, by=wanted.by)
                 if rows and wanted.within is not None:
                     wanted.within(tx, rows)
+                self._gate.look_soon(tx, set(admission.refused.values()))
             if rows:
                 return rows
         return None

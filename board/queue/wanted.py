@@ -64,10 +64,14 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """The claimed tasks, whole rows, in the order in which they begin. alone: it is one suspect, to be run alone."""
+    """The claimed tasks, whole rows, in the order in which they begin. alone: it is one suspect, to be run alone.
+
+    again: with no rows, after so many seconds a limit lets more in; None: nothing is known.
+    """
 
     rows: Sequence[RowMapping] = field(default_factory=list)
     alone: bool = False
+    again: float | None = None
 
 
 class Queue(Protocol):

@@ -20,7 +20,17 @@ from board.tasks.models import READY, SUSPECT, attempts, task_events, tasks
 from board.tasks.states import Move, Phase, Pool, Status
 
 # What is known of a task before it is claimed.
-_CANDIDATE = (tasks.c.id, tasks.c.status, tasks.c.type, tasks.c.type_version, tasks.c.phase, tasks.c.lane)
+CANDIDATE = (
+    tasks.c.id,
+    tasks.c.status,
+    tasks.c.type,
+    tasks.c.type_version,
+    tasks.c.phase,
+    tasks.c.lane,
+    tasks.c.lease_token,
+    tasks.c.limit_key,
+    tasks.c.let_in,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +112,7 @@ class Claiming(Followed):
         writers stand in line anyway). suspects: only tasks that must run alone. narrow: what else must hold.
         """
         found = (
-            select(*_CANDIDATE)
+            select(*CANDIDATE)
             .where(*claimable(pool, suspects=suspects), tasks.c.lane == lane, *narrow)
             .where(tasks.c.suspect.is_(suspects))
             .order_by(tasks.c.rank, tasks.c.ready_at, tasks.c.id)
@@ -119,7 +129,7 @@ class Claiming(Followed):
 
         The very predicate of `candidates`, without suspects; rows that another worker is just taking are left out.
         """
-        found = select(*_CANDIDATE).where(
+        found = select(*CANDIDATE).where(
             tasks.c.id.in_(ids), *claimable(pool, by_id=True), *narrow, tasks.c.suspect.is_(False)
         )
         if tx.dialect.name == "postgresql":

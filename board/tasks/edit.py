@@ -13,13 +13,17 @@ from board.catalogue.store import Catalogue
 from board.db.clock import read_now
 from board.tasks.bodies import Moment, Tag, Text
 from board.tasks.history import By
-from board.tasks.intake import Problem, payload_hash, payload_problem
+from board.tasks.intake import Problem, key_of, payload_hash, payload_problem
 from board.tasks.ledger import Ledger, Stale
 from board.tasks.states import Phase, Status
 from board.tasks.view import data_of, time
 
 # A running task's handler has the payload already; a done one is history.
 PAYLOAD_OPEN = frozenset({Status.PENDING, Status.NEEDS_REVIEW, Status.FAILED})
+
+
+# Columns that follow from what was changed.
+_UNSEEN = ("lane", "lane_since", "ready_at", "payload_hash", "phase", "limit_key", "held_by", "let_in")
 
 
 class TaskEdit(BaseModel):
@@ -63,8 +67,7 @@ def apply(
     details = {
         name: {"from": _plain(name, row[name] if name in row else stored[name]), "to": _plain(name, value)}
         for name, value in (changes | data).items()
-        if name not in ("lane", "lane_since", "ready_at", "payload_hash", "phase")
-        and (row[name] if name in row else stored[name]) != value
+        if name not in _UNSEEN and (row[name] if name in row else stored[name]) != value
     }
     if not details:
         return
@@ -100,9 +103,26 @@ def _columns(
                 _check_payload(tx, catalogue, row, value)
                 data |= {"payload": value, "payload_hash": payload_hash(value)}
                 changes["phase"] = Phase.WORK  # what was approved before is not this: a requeue starts anew
+                changes |= _key(tx, catalogue, row, value)
             case _:
                 changes[name] = value
     return changes, data
+
+
+def _key(tx: Connection, catalogue: Catalogue, row: RowMapping, payload: dict[str, Any]) -> dict[str, Any]:
+    """Another payload may be under another limit: then it gets in line again."""
+    spec = catalogue.current(tx, row["type"]).spec
+    seen = {name: row[name] for name in ("task_id", "type", "title", "source", "tags")}
+    moment = read_now(tx)
+    context = seen | {
+        "payload": payload,
+        "priority": f"P{row['priority']}",
+        "callback": {"url": row["callback_url"]},
+        "today": moment.date().isoformat(),
+        "now": moment.isoformat(),
+    }
+    key = key_of(spec, context)
+    return {} if key == row["limit_key"] else {"limit_key": key, "held_by": None, "let_in": None}
 
 
 def _check_payload(tx: Connection, catalogue: Catalogue, row: RowMapping, payload: dict[str, Any] | None) -> None:

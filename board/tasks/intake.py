@@ -23,6 +23,7 @@ from board.tasks.history import By, record
 from board.tasks.ids import BadTaskId, canonical
 from board.tasks.ledger import Ledger, find, retired
 from board.tasks.models import task_data
+from board.tasks.place import BadKey, ahead, limit_key
 from board.tasks.priority import BadPriority, work_out
 from board.tasks.requeue import requeue
 from board.tasks.states import RANK_FIRST, RANK_USUAL, IllegalMove
@@ -118,7 +119,11 @@ class Intake:
             raise Problem(*problem)
         priority = _priority(connection, loaded.spec, body)
         task_id = self._task_id(connection, loaded, body, priority, idempotency_key or body.idempotency_key)
-        return _row(loaded, body, task_id, priority, by, waited)
+        row = _row(loaded, body, task_id, priority, by, waited)
+        if loaded.spec.limits.concurrency_key is not None:
+            context = _context(connection, loaded.spec, body) | {"task_id": task_id, "priority": priority}
+            row["limit_key"] = key_of(loaded.spec, context)
+        return row
 
     def store(
         self,
@@ -244,6 +249,7 @@ def _row(loaded: LoadedType, body: TaskIn, task_id: str, priority: str, by: By, 
         "home_pool": spec.pool,
         "rank": RANK_FIRST if waited else RANK_USUAL,
         "run_after": body.run_after,
+        "ahead": 0.0 if spec.limits.order_by == "age" else ahead(spec, len(dump_json(body.payload).encode())),
         "due_at": body.due_at,
         "deadline_at": body.deadline_at,
         "max_retries": spec.retry.max if body.max_retries is None else body.max_retries,
@@ -254,6 +260,14 @@ def _row(loaded: LoadedType, body: TaskIn, task_id: str, priority: str, by: By, 
             "note": body.note,
         },
     }
+
+
+def key_of(spec: TypeSpec, context: Mapping[str, Any]) -> str | None:
+    """As board.tasks.place.limit_key. Raises Problem."""
+    try:
+        return limit_key(spec, context)
+    except BadKey as error:
+        raise Problem("payload", str(error), "bad_limit_key") from error
 
 
 def payload_problem(spec: TypeSpec, payload: dict[str, Any]) -> tuple[str, str, str] | None:

@@ -7,8 +7,8 @@ Followers (outbox, review) run inside the same transaction with what has just ha
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from datetime import datetime
+from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime, timedelta
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, RowMapping, delete, insert, select, update
@@ -37,20 +37,21 @@ class Ledger(Moving):
     def create(self, tx: Connection, new: Sequence[dict[str, Any]], by: By) -> dict[str, int]:
         """Insert new tasks; IDs that exist or were archived are left alone, also under racing writers.
 
-        new: rows with the columns of `tasks` that a caller decides, and under "data" those of `task_data`. Returns
-        the internal id of each task that was made, by task_id; what is missing there existed before.
+        new: rows with the columns of `tasks` that a caller decides, and under "data" those of `task_data`. ahead: so
+        many seconds before its time it takes its place in line, where it is ready at once. Returns the internal id of
+        each task that was made, by task_id; what is missing there existed before.
         """
         moment = read_now(tx)
         rows = [
             {
                 **_LEFT_OUT,
-                **{key: value for key, value in item.items() if key != "data"},
+                **{key: value for key, value in item.items() if key not in ("data", "ahead")},
                 "status": RULES[Move.CREATE].to,
                 "phase": Phase.WORK,
                 "lane": item["priority"],
                 "pool": item.get("home_pool", Pool.BOARD),
                 "lane_since": moment,
-                "ready_at": max(moment, item.get("run_after") or moment),
+                "ready_at": _ready_at(moment, item),
                 "hurry_at": _hurry_at(moment, item.get("deadline_at")),
                 "created_at": moment,
                 "updated_at": moment,
@@ -150,7 +151,7 @@ class Ledger(Moving):
         if data:
             tx.execute(update(task_data).where(task_data.c.task == row["id"]).values(**data))
         tx.execute(insert(task_events), [event_row(edited, kind, by, note=note, data=details)])
-        if {"lane", "ready_at"} & changes.keys():
+        if {"lane", "ready_at", "held_by"} & changes.keys():
             self.tell_places(tx, [edited])
         return edited
 
@@ -186,6 +187,12 @@ _FRESH: dict[str, Any] = {
     "round": 1,
     "version": 1,
 }
+
+
+def _ready_at(moment: datetime, item: Mapping[str, Any]) -> datetime:
+    """When it is ready: its place in line."""
+    later: datetime = item.get("run_after") or moment
+    return later if later > moment else moment - timedelta(seconds=item.get("ahead", 0.0))
 
 
 def _hurry_at(begin: datetime, deadline: datetime | None) -> datetime | None:

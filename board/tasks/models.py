@@ -14,8 +14,8 @@ from board.db.schema import BigId, id_field, json_field, table_of, text_field, t
 # that a partial index fits. What waits is in line (READY), or is held out of it by a limit (HELD).
 WAITING = text("status IN ('pending', 'retrying')")
 READY = text("status IN ('pending', 'retrying') AND held_by IS NULL")
-HELD = text("status IN ('pending', 'retrying') AND held_by IS NOT NULL")
-LET_IN = text("status IN ('pending', 'retrying') AND let_in IS NOT NULL")
+HELD = text("held_by IS NOT NULL")  # without the status: SQLite would take an index that begins with it
+LET_IN = text("let_in IS NOT NULL")
 RUNNING = text("status = 'running'")
 SUSPECT = text("suspect")
 HURRIES = text("hurry_at IS NOT NULL")
@@ -84,8 +84,8 @@ class Task(SQLModel, table=True):
     ready_at: datetime = time_field(nullable=False)
     unmet_needs: int = 0
     limit_key: str | None = Field(default=None, max_length=32)  # a hash; none: no limit per key holds for it
-    held_by: str | None = Field(default=None, max_length=160)  # the limit that keeps it out of line
-    let_in: str | None = Field(default=None, max_length=160)  # the limit that has let it back in line
+    held_by: str | None = Field(default=None, max_length=160)  # while it waits: the limit that keeps it out of line
+    let_in: str | None = Field(default=None, max_length=160)  # until its next move: the limit that let it back in line
     lease_owner: str | None = None
     lease_token: int = Field(default=0, sa_column=Column(BigInteger(), nullable=False))
     lease_until: datetime | None = time_field()

@@ -100,6 +100,7 @@ class Consumer:
         self._loop_seen = time.monotonic()  # when the loop last had a moment for anything
         self._held: dict[Lease, asyncio.Task[None] | None] = {}  # None: claimed, not yet begun
         self._work_wanted = asyncio.Event()
+        self._alarm: asyncio.TimerHandle | None = None
         self._alone: Lease | None = None  # the suspect that runs: nothing is begun beside it
         self._claimed = False  # since the last heartbeat
         self._stopping = False
@@ -138,6 +139,11 @@ class Consumer:
         """Something may be ready: look now instead of at the next poll. Cheap, callable from any thread."""
         if not self._stopping:
             self._loop.call_soon_threadsafe(self._work_wanted.set)
+
+    def _wake_in(self, seconds: float) -> None:
+        if self._alarm is not None:
+            self._alarm.cancel()
+        self._alarm = self._loop.call_later(seconds, self.wake)
 
     def wake_outbox(self) -> None:
         """A callback may be due: the same for the outbox."""
@@ -280,6 +286,8 @@ class Consumer:
                 busy=bool(self._held),
             )
         )
+        if taken.again is not None:  # a limit opens by time, and nobody tells
+            self._loop.call_soon_threadsafe(self._wake_in, taken.again)
         self._claimed = self._claimed or bool(taken.rows)
         for row in taken.rows:  # from now on the heartbeat keeps them, even if the loop is blocked before they begin
             lease = Lease(row["id"], row["lease_token"])

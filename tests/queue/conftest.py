@@ -21,7 +21,7 @@ from board.redis_door import RedisDoor
 from board.tasks.ledger import Lease, Ledger
 from board.tasks.states import Move
 from board.upkeep.rebuild import Rebuild
-from tests.heart import CALLER, WORKER, new_task, settable_clock
+from tests.heart import CALLER, WORKER, gate, new_task, settable_clock
 
 SETTLE = 20.0  # seconds for the feed's thread to write what it has; it takes milliseconds
 
@@ -114,11 +114,11 @@ class RedisHall(Hall):
     """A queue in Redis that is not used to asking the ledger: what it knows it knows from Redis."""
 
     def __init__(self, db: Database, ledger: Ledger, at: Callable[[float], None], door: RedisDoor) -> None:
-        lines = WatchedLines(door)
-        self.feed, self.from_ledger, self.lines = WatchedFeed(lines), FromLedger(db, ledger), lines
+        lines, limits = WatchedLines(door), gate(db, ledger)
+        self.feed, self.from_ledger, self.lines = WatchedFeed(lines), FromLedger(db, ledger, limits), lines
         ledger.followers.append(self.feed.follow)
         ledger.placed.append(self.feed.placed)
-        super().__init__(db, ledger, RedisQueue(db, ledger, lines, self.feed, self.from_ledger), at)
+        super().__init__(db, ledger, RedisQueue(db, ledger, limits, lines, self.feed, self.from_ledger), at)
         Rebuild(db, lines).look()
 
     def settle(self) -> None:
@@ -148,7 +148,7 @@ def hall(request: pytest.FixtureRequest, database_url: str) -> Iterator[Hall]:
         return
     db, ledger = Database(database_url), Ledger()
     with closing(db), settable_clock(db) as at:
-        yield Hall(db, ledger, LedgerQueue(db, ledger), at)
+        yield Hall(db, ledger, LedgerQueue(db, ledger, gate(db, ledger)), at)
 
 
 @pytest.fixture
