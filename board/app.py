@@ -21,6 +21,7 @@ from board.api import (
     claims,
     errors,
     health,
+    operations,
     queue,
     reviews,
     schedules,
@@ -50,7 +51,7 @@ def build_app(board: Board) -> FastAPI:
     app.state.board = board
     errors.install(app)
     # bulk before tasks, whose address /tasks/{task_id} would take it
-    rooms = (bulk, tasks, task_acts, reviews, catalogue, access, queue, claims, workers, schedules)
+    rooms = (bulk, tasks, task_acts, reviews, operations, catalogue, access, queue, claims, workers, schedules)
     for router in (room.router for room in rooms):
         app.include_router(router, prefix=API)
     app.include_router(health.router)

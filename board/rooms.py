@@ -31,6 +31,7 @@ from board.queue.wanted import Queue
 from board.redis_door import RedisDoor
 from board.review.decide import Decisions
 from board.review.read import open_summaries
+from board.review.resolve import Resolutions
 from board.review.visits import Visits
 from board.settings import Settings
 from board.tasks.claiming import stands_in_line
@@ -47,6 +48,7 @@ from board.upkeep.watch import Watch
 from board.worker import presence
 from board.worker.claims import Claims
 from board.worker.consumer import Consumer
+from board.worker.outside_calls import OutsideCalls
 from board.worker.preparing import Preparer
 from board.worker.presence import Entry, Presence
 from board.worker.registry import load_handlers
@@ -68,7 +70,9 @@ class Board:
     visits: Visits
     intake: Intake
     decisions: Decisions
+    resolutions: Resolutions
     claims: Claims
+    outside_calls: OutsideCalls
     schedules: Schedules
     watch: Watch
     webhook_secret: str = field(repr=False)
@@ -206,6 +210,7 @@ def open_board(settings: Settings, *, handlers: Callable[[], Mapping[str, Handle
     )
     gate = Gate(db, ledger, catalogue, settings.timezone)
     queue, feed, rebuild = _queue(db, ledger, gate, redis)
+    decisions = Decisions(ledger, catalogue)
     board = Board(
         settings=settings,
         db=db,
@@ -217,7 +222,9 @@ def open_board(settings: Settings, *, handlers: Callable[[], Mapping[str, Handle
         queue=queue,
         visits=visits,
         intake=intake,
-        decisions=Decisions(ledger, catalogue),
+        decisions=decisions,
+        resolutions=Resolutions(ledger, decisions),
+        outside_calls=OutsideCalls(db, ledger, catalogue),
         claims=Claims(db, ledger, catalogue, queue, weights=settings.lane_weights, zone=settings.timezone),
         schedules=Schedules(db, intake, settings.timezone),
         watch=watch,

@@ -17,6 +17,8 @@ from board.catalogue.apply import BadCatalogue
 from board.catalogue.store import UnknownType
 from board.db.engine import AWAY
 from board.db.pages import BadCursor
+from board.effects.outside import OtherContent
+from board.effects.steps import IllegalStep, NoSuchOperation, NotYours
 from board.logs import first_line
 from board.review.decide import DecisionRefused
 from board.review.policy import NotEligible
@@ -61,6 +63,12 @@ class ApiError(HTTPException):
         self.code, self.message, self.details = code, message, [dict(item) for item in details]
 
 
+def _operation(row: Any) -> dict[str, Any]:
+    """How an operation stands, as the details of a refusal."""
+    shown = ("status", "task_id", "owner", "execution_id", "external_reference")
+    return {"id": str(row["id"]), **{name: row[name] for name in shown}}
+
+
 def error_answer(request: Request, error: ApiError) -> JSONResponse:
     request_id = getattr(request.state, "request_id", "")
     body = {"message": error.message, "code": error.code, "details": error.details, "request_id": request_id}
@@ -90,6 +98,14 @@ def translate(error: Exception) -> ApiError:
             return ApiError(404, "task_not_found", str(error))
         case NoSuchClaim():
             return ApiError(404, "claim_not_found", str(error))
+        case NoSuchOperation():
+            return ApiError(404, "operation_not_found", str(error))
+        case NotYours():
+            return ApiError(403, "not_yours", str(error))
+        case OtherContent():
+            return ApiError(409, "operation_conflict", str(error), [_operation(error.operation)])
+        case IllegalStep():
+            return ApiError(409, "illegal_state", str(error), [_operation(error.operation)])
         case ClaimLost():
             return ApiError(409, "claim_lost", str(error), [{"reason": error.reason}])
         case Problem():
@@ -140,6 +156,10 @@ EXPECTED: tuple[type[Exception], ...] = (
     BadCursor,
     BadCatalogue,
     AccessError,
+    NoSuchOperation,
+    NotYours,
+    OtherContent,
+    IllegalStep,
     IllegalMove,
     Stale,
     DecisionRefused,

@@ -13,10 +13,8 @@ from board.access.rights import Act, Actor
 from board.api.deps import CHANNEL, DEFAULT_LIMIT, Cursor, Limit, Several, TheActor, TheBoard, split
 from board.api.errors import ApiError, field_error
 from board.api.strict import StrictRoute, listing, ok
-from board.effects import operations
 from board.review import read
 from board.review.decide import Verdict
-from board.review.visits import open_review
 from board.rooms import Board
 from board.tasks.read import attempt_document, attempts_of, by_internal_id
 
@@ -39,15 +37,6 @@ class DecisionIn(BaseModel):
     reason_class: Literal["wrong", "incomplete", "policy", "duplicate", "other"] | None = None
     edits: dict[str, Any] | None = None
     idempotency_key: Annotated[str | None, Field(max_length=200)] = None
-
-
-class ResolveIn(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
-    outcome: Literal["happened", "not_happened", "drop"]
-    reason: Annotated[str, Field(min_length=1, max_length=10_000)]
-    external_reference: Annotated[str | None, Field(max_length=1000)] = None
-    result: Any = None
 
 
 @router.get("/reviews")
@@ -91,25 +80,6 @@ def undo(review_id: str, board: TheBoard, actor: TheActor) -> JSONResponse:
     with board.db.write() as tx:
         board.decisions.undo(tx, _number(review_id), actor, CHANNEL)
     return _task_answer(board, _number(review_id), repeated=False)
-
-
-@router.post("/operations/{operation_id}/resolve", tags=["operations"])
-def resolve(operation_id: str, body: ResolveIn, board: TheBoard, actor: TheActor) -> JSONResponse:
-    """Say what became of an operation whose outcome nobody could tell."""
-    with board.db.read() as connection:
-        operation = operations.by_id(connection, int(operation_id)) if _ID.fullmatch(operation_id) else None
-        review = open_review(connection, operation["task"]) if operation and operation["task"] else None
-        earlier = read.of_operation(connection, operation["id"]) if operation else None
-    if operation is None:
-        raise ApiError(404, "operation_not_found", f"There is no operation “{operation_id[:40]}”.")
-    if review is None or review["operation"] != operation["id"]:
-        review = earlier
-    if review is None:
-        raise ApiError(409, "not_unknown", f"This operation is {operation['status']}; nothing is to be resolved.")
-    verdict = Verdict(body.outcome, reason=body.reason, reference=body.external_reference, result=body.result)
-    with board.db.write() as tx:
-        repeated = board.decisions.decide(tx, review["id"], verdict, actor, CHANNEL)
-    return _task_answer(board, review["id"], repeated=repeated)
 
 
 def decide(board: Board, actor: Actor, review_id: int, body: DecisionIn) -> JSONResponse:

@@ -12,7 +12,7 @@ from datetime import datetime
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, RowMapping, Update, delete, func, insert, select, update
+from sqlalchemy import ColumnElement, Connection, RowMapping, Update, and_, delete, func, insert, or_, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 
 from board.db.clock import now
@@ -183,6 +183,8 @@ _OWN: tuple[ColumnElement[bool], ...] = (
     operations.c.give_up_at.is_(None),
     operations.c.owner.is_(None),
 )
+# A call that an outside worker announced under its claim of a task: what is reserved may have been sent.
+_ANNOUNCED = operations.c.owner.is_not(None) & (operations.c.lease_token > 0) & operations.c.status.in_(OPEN)
 
 
 def left_open(connection: Connection, task: RowMapping) -> RowMapping | None:
@@ -215,7 +217,8 @@ def leave(tx: Connection, moved: Moved) -> None:
         error = f"The task was {moved.status} while the call was out."
         tx.execute(
             update(operations)
-            .where(operations.c.task == moved.task["id"], operations.c.status == "sent", *_OWN)
+            .where(operations.c.task == moved.task["id"])
+            .where(or_(and_(operations.c.status == "sent", *_OWN), _ANNOUNCED))
             .values(status="unknown", closed_at=now(), last_error=error)
         )
 

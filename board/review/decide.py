@@ -13,12 +13,13 @@ from board.catalogue.spec import TypeSpec
 from board.catalogue.store import Catalogue
 from board.db.clock import now, read_now
 from board.effects import operations
+from board.review import unknown
 from board.review.models import reviews
 from board.review.policy import VERDICTS, Reason, may_decide
 from board.tasks.history import TIMER, By
 from board.tasks.ledger import Ledger
 from board.tasks.models import attempts
-from board.tasks.states import IllegalMove, Move, Phase
+from board.tasks.states import IllegalMove, Move
 from board.tasks.view import data_of, time
 
 ReasonClass = Literal["wrong", "incomplete", "policy", "duplicate", "other"]
@@ -220,7 +221,7 @@ class Decisions:
                     details=details | {"reason_class": verdict.reason_class, "leaves_in": grace},
                 )
             case _:
-                self._resolve(tx, task, review, verdict, by, spec, details)
+                unknown.answer(tx, self._ledger, task, review, verdict, by, spec, details)
 
     def _revise(
         self,
@@ -253,29 +254,3 @@ class Decisions:
             note=verdict.instruction,
             details=details,
         )
-
-    def _resolve(
-        self,
-        tx: Connection,
-        task: RowMapping,
-        review: RowMapping,
-        verdict: Verdict,
-        by: By,
-        spec: TypeSpec,
-        details: dict[str, Any],
-    ) -> None:
-        """The three answers to an unknown outcome. The operation is closed as the person says it went."""
-        status = {"happened": "confirmed", "not_happened": "rejected", "drop": "rejected"}[verdict.verdict]
-        if review["operation"] is not None:
-            note = None if status == "confirmed" else f"A person said: {verdict.verdict.replace('_', ' ')}."
-            operations.close(tx, review["operation"], status, external_reference=verdict.reference, error=note)
-        in_work = task["phase"] == Phase.WORK
-        changes: dict[str, Any] = {"ready_at": now(), "retry_count": 0}
-        data: dict[str, Any] = {} if verdict.result is None else {"result": verdict.result}
-        if verdict.verdict == "happened":
-            move = Move.HAPPENED_GO_ON if in_work and spec.action is not None else Move.HAPPENED
-            changes |= {"last_error": None, "error_class": None, "error_cause": None}  # it went well after all
-            changes["has_action"] = move is Move.HAPPENED_GO_ON
-        else:
-            move = Move.SEND_AGAIN if verdict.verdict == "not_happened" else Move.DROP
-        self._ledger.move(tx, task, move, by, changes=changes, data=data, note=verdict.reason, details=details)

@@ -145,7 +145,7 @@ class Archive:
             "events": _by_task(connection, task_events, ids, view.event_document),
             "attempts": _by_task(connection, attempts, ids, attempt_document),
             "reviews": _by_task(connection, reviews, ids, reading.record),
-            "operations": _by_task(connection, operations, ids, operation_document),
+            "operations": _by_task(connection, operations, ids, lambda row: operation_document(row, moment)),
         }
         lines: dict[int, bytes] = {}
         for row, document in zip(rows, self.documents(connection, rows), strict=True):

@@ -11,12 +11,12 @@ from sqlalchemy import Connection, RowMapping, Select, select, update
 from board.catalogue.store import Catalogue
 from board.db.clock import now
 from board.db.engine import Database
-from board.effects import operations
+from board.effects import operations, outside
 from board.review.policy import Reason
 from board.tasks.history import TIMER, By
 from board.tasks.ledger import Ledger, Stale
 from board.tasks.models import IN_GRACE, RUNNING, attempts, tasks
-from board.tasks.states import Move
+from board.tasks.states import Move, Pool
 
 log = logging.getLogger(__name__)
 
@@ -69,9 +69,24 @@ def _rescue(tx: Connection, ledger: Ledger, catalogue: Catalogue, row: RowMappin
     crashes = row["crash_count"] + 1
     most = catalogue.version(tx, row["type"], row["type_version"]).spec.max_crashes
     open_operation = operations.left_open(tx, row)
+    announced = outside.left_open(tx, row) if row["pool"] == Pool.OUTSIDE else ()
     if row["cancel_requested"]:
         # What was sent stays open: should the task be requeued, that is asked about first.
         ledger.move(tx, row, Move.STOP, SWEEP, changes={"cancel_requested": False}, note=note, guards=guards)
+    elif announced:
+        # Only the program could tell what became of its calls, and it is gone.
+        outside.lose(tx, announced, SWEEP, note)
+        note = f"{note} It had announced a call to {announced[0]['target']} and not said what became of it."
+        ledger.move(
+            tx,
+            row,
+            Move.ASK_UNKNOWN,
+            SWEEP,
+            changes={"crash_count": crashes, "suspect": False, **_LOST},
+            note=note,
+            details={"reason": Reason.UNKNOWN_OUTCOME, "operation": announced[0]["id"]},
+            guards=guards,
+        )
     elif crashes < most:
         # What was sent stays open: the next claim asks about it before anything is started again.
         changes = {"crash_count": crashes, "ready_at": now(), "suspect": crashes >= most - 1}
@@ -97,6 +112,13 @@ def _rescue(tx: Connection, ledger: Ledger, catalogue: Catalogue, row: RowMappin
         .where(attempts.c.task == row["id"], attempts.c.number == row["lease_token"])
         .values(finished_at=now(), outcome="lease_lost", error=note, error_cause="crash")
     )
+
+
+_LOST = {
+    "last_error": "its worker went silent after it had announced a call",
+    "error_class": "unknown",
+    "error_cause": "crash",
+}
 
 
 def _error(crashes: int, most: int) -> dict[str, str]:

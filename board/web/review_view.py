@@ -47,8 +47,8 @@ def detail(visit: Visit, connection: Any, row: Row) -> dict[str, Any]:
     output, repeated = _output(result, spec)
     judgement = hidden.strip_all(task["judgement"], found_in_judgement)
     attempts = [attempt_document(item) for item in attempts_of(connection, row["task"])]
-    calls = [operation_document(item) for item in operations.of_task(connection, row["task"])]
     moment = read_now(connection)
+    calls = [operation_document(item, moment) for item in operations.of_task(connection, row["task"])]
     rounds = _rounds(read.of_task(connection, row["task"]), attempts, row["round"])
     former = rounds[-1]["result"] if rounds and row["status"] == "open" else None
     return {

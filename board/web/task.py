@@ -10,6 +10,7 @@ from urllib.parse import quote
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from board.access.rights import Act
+from board.db.clock import read_now
 from board.effects import operations
 from board.effects.callbacks import masked
 from board.effects.view import operation_document
@@ -127,6 +128,7 @@ def _page(visit: Visit, task_id: str, *, refused: str = "", code: int = 200) -> 
     with visit.board.db.read() as connection:
         row = visible(connection, visit.actor, task_id)
         task = visit.board.task_document(connection, row)
+        moment = read_now(connection)
         spec = visit.board.catalogue.version(connection, row["type"], row["type_version"]).spec
         values: dict[str, Any] = {
             "task": task,
@@ -140,7 +142,7 @@ def _page(visit: Visit, task_id: str, *, refused: str = "", code: int = 200) -> 
             "hidden_in_input": hidden.named(found_in_input),
             "visits": reviews.of_task(connection, row["id"]),
             "attempts": [read.attempt_document(item) for item in reversed(read.attempts_of(connection, row["id"]))],
-            "operations": [operation_document(item) for item in operations.of_task(connection, row["id"])],
+            "operations": [operation_document(item, moment) for item in operations.of_task(connection, row["id"])],
             "events": [event_document(item) for item in reversed(history.events_of(connection, row["id"]))],
         }
     own = task["requester"] == visit.actor.identity

@@ -7,7 +7,7 @@ that made it; for every other key it does not exist.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -15,7 +15,8 @@ from sqlalchemy import Connection, RowMapping, select, update
 
 from board.access.rights import Actor
 from board.db.clock import read_now
-from board.ports import Cause, ErrorClass, Failure, Json, JsonObject, Success
+from board.effects import outside
+from board.ports import Cause, ErrorClass, Failure, Json, JsonObject, Success, UnknownOutcome
 from board.review.policy import Wish
 from board.tasks.history import By, record
 from board.tasks.intake import payload_hash
@@ -133,6 +134,8 @@ class Claims(HandingOut):
         content = {"message": message, "class": error_class, "code": code, "retry_after": retry_after}
 
         def end(tx: Connection, held: _Held) -> Moved | None:
+            if found := outside.left_open(tx, held.task):
+                return self._ask_about(tx, held, found, f"The worker failed: {message}")
             return self._ending.conclude(tx, held.task, held.lease, held.by, failure)
 
         return self._settle(claimed, "failed", content, end)
@@ -141,9 +144,18 @@ class Claims(HandingOut):
         """Give the task back unworked: no retry is spent. Raises NoSuchClaim, ClaimLost."""
 
         def end(tx: Connection, held: _Held) -> Moved | None:
+            if found := outside.left_open(tx, held.task):
+                return self._ask_about(tx, held, found, "The worker gave it back.")
             return self._ending.hand_back(tx, held.lease, held.by, "The worker gave it back.")
 
         return self._settle(claimed, "released", {}, end)
+
+    def _ask_about(self, tx: Connection, held: _Held, found: Sequence[RowMapping], why: str) -> Moved | None:
+        """Ask a person about calls that were announced and not closed: only the program could tell, and it does not."""
+        message = f"{why} What became of its call to {found[0]['target']} was not said."
+        outside.lose(tx, found[1:], held.by, message)
+        unknown = UnknownOutcome(message)
+        return self._ending.conclude(tx, held.task, held.lease, held.by, unknown, operation=found[0]["id"])
 
     def _settle(
         self,
@@ -197,7 +209,7 @@ class Claims(HandingOut):
         if claimed.token is not None and claimed.token != lease.token:
             raise ClaimLost("other_token", "The lease_token is not the one of this claim.")
         by = By(claimed.actor.kind, f"{claimed.actor.name}/{claim['worker']}", "api")
-        return _Held(claim, task, lease, by, _lost(tx, claim, task, lease))
+        return _Held(claim, task, lease, by, lost(tx, claim, task, lease))
 
 
 def _attempt(tx: Connection, lease: Lease) -> RowMapping:
@@ -209,7 +221,7 @@ def _standing(held: _Held, row: RowMapping) -> Standing:
     return Standing(str(held.claim["id"]), held.lease.token, row["lease_until"], row["cancel_requested"])
 
 
-def _lost(tx: Connection, claim: RowMapping, task: RowMapping, lease: Lease) -> ClaimLost | None:
+def lost(tx: Connection, claim: RowMapping, task: RowMapping, lease: Lease) -> ClaimLost | None:
     """Why the claim no longer holds its task; None when it does, even if its time is over and nobody has noticed."""
     if task["lease_token"] == lease.token and task["status"] == Status.RUNNING:
         return None

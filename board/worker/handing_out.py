@@ -12,7 +12,8 @@ from board.access.rights import Actor
 from board.catalogue.store import Catalogue, UnknownType
 from board.db.clock import now, read_now
 from board.db.engine import Database
-from board.ports import Cause, ErrorClass, Failure, Json, JsonObject
+from board.effects import outside
+from board.ports import Cause, ErrorClass, Failure, Json, JsonObject, Outcome, UnknownOutcome
 from board.queue import live
 from board.queue.wanted import Queue, Scope, Wanted
 from board.tasks.history import By
@@ -103,19 +104,28 @@ class HandingOut:
         return [it for it in found if it is not None]
 
     def _handed_out(self, claim: int, row: RowMapping, by: By) -> HandedOut | None:
-        """None: the type's templates cannot be filled for this task, which fails as it does in the board's workers."""
+        """None: a person is asked what became of an earlier claim's call, or the type's templates cannot be filled for
+        this task, which fails as it does in the board's workers.
+        """
         with self._db.read() as connection:
             spec = self._catalogue.version(connection, row["type"], row["type_version"]).spec
             data = data_of(connection, row["id"])
+            open_calls = outside.left_open(connection, row) if row["lease_token"] > 1 else ()
+        if open_calls:
+            message = f"An earlier claim has not said what became of its call to {open_calls[0]['target']}."
+            self._end_at_once(row, by, UnknownOutcome(message), open_calls[0]["id"])
+            return None
         inputs = data["payload"]
         try:
             if spec.handler.inputs is not None:
                 inputs = templating.fill(spec.handler.inputs, template_context(row, data))
         except templating.TemplateProblem as error:
-            failure = Failure(ErrorClass.PERMANENT, Cause.PRECONDITION, str(error))
-            self._ending.write(Ended(row, Lease(row["id"], row["lease_token"]), by, failure))
+            self._end_at_once(row, by, Failure(ErrorClass.PERMANENT, Cause.PRECONDITION, str(error)), None)
             return None
         return HandedOut(str(claim), row, inputs, data["instruction"], data["former_output"])
+
+    def _end_at_once(self, row: RowMapping, by: By, outcome: Outcome, operation: int | None) -> None:
+        self._ending.write(Ended(row, Lease(row["id"], row["lease_token"]), by, outcome, operation))
 
 
 def _made(tx: Connection, actor: Actor, row: RowMapping, wanted: WorkWanted) -> int:
