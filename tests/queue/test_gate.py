@@ -215,15 +215,15 @@ def test_a_thousand_keys_with_a_thousand_heads(board: WorkingBoard) -> None:
 
 
 def test_a_rate_is_spread_over_its_time(board: WorkingBoard) -> None:
-    limited(board, 20, rate="6/min")
+    limited(board, 20, rate="6/h")
     assert claim(board) == ["T-0"]
     end(board, "T-0")
     assert claim(board) == []
     for number in range(1, 5):
-        board.at(10 * number - 0.5)
+        board.at(600 * number - 60)
         board.board.gate.look_at_all()
         assert claim(board) == []
-        board.at(10 * number + 0.5)
+        board.at(600 * number + 1)
         board.board.gate.look_at_all()
         assert claim(board) == [f"T-{number}"]
 
@@ -236,13 +236,13 @@ def test_of_a_big_rate_a_twentieth_starts_at_once(board: WorkingBoard) -> None:
     assert claim(board, 20) == ["T-5", "T-6", "T-7", "T-8", "T-9"]
 
 
-def test_what_a_rate_has_let_in_is_known_by_the_time_it_opens(board: WorkingBoard) -> None:
-    limited(board, 3, rate="10/min")
+def test_a_claimer_is_told_to_come_again_when_only_time_opens_a_limit(board: WorkingBoard) -> None:
+    limited(board, 3, rate="10/h")
     wanted = Wanted(scope=Scope(), slots=5, rest=5, worker="w", lease=60)
     assert len(board.board.queue.claim(wanted).rows) == 1
     again = board.board.queue.claim(wanted).again
     assert again is not None
-    assert 0 < again <= 6
+    assert 0 < again <= 1
 
 
 def test_a_day_ends_at_midnight_of_the_boards_zone(working: OpenWorking) -> None:
@@ -254,7 +254,7 @@ def test_a_day_ends_at_midnight_of_the_boards_zone(working: OpenWorking) -> None
     limited(board, 8, per_day=2)
     assert claim(board) == ["T-0", "T-1"]
     end(board, "T-0", "T-1")
-    board.at(to_midnight - 1)
+    board.at(to_midnight - 600)
     board.board.gate.look_at_all()
     assert claim(board) == []
     board.at(to_midnight + 1)
