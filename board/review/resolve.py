@@ -53,7 +53,7 @@ class Resolutions:
         if review is not None and task is not None and _asks_about(tx, review, task, stored):
             _check_known(stored, verdict)
             repeated = self._with_review(tx, task, review, stored, verdict, actor, channel)
-        elif _answerable(stored, task):
+        elif answerable(stored, task):
             self._alone(tx, task, stored, verdict, actor.by(channel))
         elif (earlier := read.of_operation(tx, operation)) is not None:
             repeated = self._decisions.decide(tx, earlier["id"], verdict, actor, channel)
@@ -113,7 +113,7 @@ def _check_known(stored: RowMapping, verdict: Verdict) -> None:
         )
 
 
-def _answerable(stored: RowMapping, task: RowMapping | None) -> bool:
+def answerable(stored: RowMapping, task: RowMapping | None) -> bool:
     """Whether a person may answer for a call that no review asks about."""
     if stored["status"] == "unknown":
         return True

@@ -13,6 +13,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 from board.access import sessions
 from board.access.rights import Act, Actor
 from board.access.sessions import Session
+from board.effects import listing
 from board.review import read
 from board.rooms import Board
 from board.web import wording
@@ -57,16 +58,18 @@ class Visit:
     def page(self, template: str, code: int = 200, /, **values: Any) -> HTMLResponse:
         """A whole page from templates/web."""
         note = self.request.cookies.get(NOTE_COOKIE)
-        waiting = None
+        waiting = in_question = None
         if self.session is not None:
             with self.board.db.read() as connection:
                 waiting = read.count_open(connection)
+                in_question = listing.count_in_question(connection)
         shared = {
             "visit": self,
             "demo": self.board.demo,
             "static": self.request.app.state.static,
             "csrf": self.session.csrf if self.session else "",
             "waiting": waiting,
+            "in_question": in_question,
             "here": self.here,
             "note": wording.note(self.language, note) if note else None,
         }

@@ -95,6 +95,56 @@ OPERATION = {
     "rejected": N_("Refused"),
     "unknown": N_("Outcome unknown"),
 }
+# Outside calls
+OPERATION_TAB = {
+    "question": N_("In question"),
+    "open": N_("Under way"),
+    "rejected": N_("Refused"),
+    "confirmed": N_("Confirmed"),
+    "all": N_("All"),
+}
+OPERATION_KIND = {
+    "dify.run": N_("A run in Dify"),
+    "webhook.action": N_("An action"),
+    "webhook.callback": N_("Word to the sender of a task"),
+    "outside": N_("A call of another program"),
+}
+OPERATION_EVENT = {
+    "reserved": N_("Reserved"),
+    "sent": N_("Sent"),
+    "confirmed": N_("Its program said that it happened"),
+    "rejected": N_("Its program said that it did not happen"),
+    "unknown": N_("The outcome is unknown"),
+    "asked": N_("The other side was asked"),
+    "refused": N_("Refused"),
+    "resolved": N_("Answered"),
+}
+TRY = {
+    "confirmed": N_("Confirmed"),
+    "rejected": N_("Refused"),
+    "unknown": N_("No certain answer"),
+    "transient": N_("To be tried again"),
+}
+FOUND = {
+    "happened": N_("It happened"),
+    "not_happened": N_("It did not happen"),
+    "drop": N_("It does not matter any more"),
+}
+FOUND_WITH_TASK = {
+    "happened": N_("It is not sent again, and the task goes on."),
+    "not_happened": N_("The task goes back to work, and it is sent once more."),
+    "drop": N_("Nothing more is sent, and the task is cancelled."),
+}
+FOUND_OUTSIDE = {
+    "happened": N_("Whoever asks next is told that it was done, with the number."),
+    "not_happened": N_("Its program may do it when it asks next."),
+    "drop": N_("Whoever asks next is told not to do it."),
+}
+FOUND_ENDED = {
+    "happened": N_("It is noted. The task stays as it is."),
+    "not_happened": N_("It is noted. Requeue the task to have it sent again."),
+    "drop": N_("It is noted. The task stays as it is."),
+}
 OUTCOME = {
     "done": N_("Done"),
     "asked": N_("Asked a person"),
@@ -178,6 +228,7 @@ _NOTES = {
     "undone": N_("The decision was undone; the review waits again."),
     "run_now": N_("The task runs as soon as a worker is free."),
     "saved": N_("The payload was saved."),
+    "answered": N_("Your answer is kept, with its reason."),
     "none_selected": N_("Select at least one task first."),
 }
 _COUNTED = {
@@ -201,6 +252,9 @@ _REFUSED = {
     "review_changed": N_("What you decided about has changed meanwhile. Look at it again, then decide."),
     "instruction_missing": N_("Say what should be done differently."),
     "reason_missing": N_("Say why: the reason stays with the task."),
+    "answer_missing": N_("Say what you found: one of the three answers."),
+    "outcome_known": N_("It has become known meanwhile what became of it. Look at it again."),
+    "not_unknown": N_("Nothing is in question here any more."),
     "rounds_spent": N_("This task has had all its rounds. Approve or reject it."),
     "cannot_undo": N_("This decision can no longer be undone: its time is over, or what follows has begun."),
 }
