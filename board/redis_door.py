@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 import redis
+import redis.asyncio.retry
 from redis import exceptions
 from redis.backoff import NoBackoff
 from redis.connection import ConnectionPool, parse_url
@@ -25,6 +26,7 @@ from board.logs import first_line
 log = logging.getLogger(__name__)
 
 T = TypeVar("T")
+Pool = TypeVar("Pool", ConnectionPool, redis.asyncio.ConnectionPool)
 
 # An answer takes less than a millisecond. A server that is silent for a second is as good as away: the database
 # answers sooner.
@@ -131,17 +133,28 @@ def connect(url: str, *, answer_within: float | None = TIMEOUT_SECONDS) -> redis
     answer_within: seconds; None for one that waits for messages (a subscriber), which a timeout would cut off.
     Raises ValueError, whose text repeats no part of the address, when it is none.
     """
+    return redis.Redis.from_pool(_pool(ConnectionPool, url, {"socket_timeout": answer_within}))
+
+
+def connect_async(url: str) -> redis.asyncio.Redis:
+    """The same for an event loop. Waiting for messages there has a time of its own. Raises ValueError as `connect`."""
+    retry = redis.asyncio.retry.Retry(NoBackoff(), 0)
+    return redis.asyncio.Redis.from_pool(_pool(redis.asyncio.ConnectionPool, url, {"retry": retry}))
+
+
+def _pool(kind: type[Pool], url: str, own: dict[str, Any]) -> Pool:
+    """A pool of connections as pinned. own: what this kind of client pins otherwise."""
     try:
         if not _DATABASE.fullmatch(urlsplit(url).path) and not url.startswith("unix:"):
             raise ValueError  # the library would silently take database 0
         given: dict[str, Any] = parse_url(url)  # type: ignore[no-untyped-call]
-        pool = ConnectionPool(**(given | PINNED | {"socket_timeout": answer_within}))
-        pool.make_connection()  # finds options that do not exist; it does not connect yet
+        pool = kind(**(given | PINNED | own))
+        pool.make_connection()  # type: ignore[no-untyped-call] # finds unknown options; does not connect yet
     except TypeError:
         raise ValueError("has an option behind the “?” that does not exist") from None
     except (ValueError, exceptions.RedisError):  # their text repeats the address, password and all
         raise ValueError("is not a Redis address") from None
-    return redis.Redis.from_pool(pool)
+    return pool
 
 
 def weakness(client: redis.Redis) -> str | None:

@@ -34,6 +34,12 @@ from board.review.read import open_summaries
 from board.review.resolve import Resolutions
 from board.review.visits import Visits
 from board.settings import Settings
+from board.signals.callers import Callers
+from board.signals.carrier import Carrier
+from board.signals.hub import Signals
+from board.signals.over_postgres import PostgresCarrier
+from board.signals.over_redis import RedisCarrier
+from board.signals.signal import Call, Changed
 from board.tasks.claiming import stands_in_line
 from board.tasks.intake import Intake
 from board.tasks.ledger import Ledger, Moved
@@ -54,13 +60,16 @@ from board.worker.presence import Entry, Presence
 from board.worker.registry import load_handlers
 from board.worker.run import Runner
 
+_CALLS: dict[str, Call] = {Pool.BOARD: Call.WORK, Pool.OUTSIDE: Call.OUTSIDE}  # who is to look for work of a pool
+
 
 @dataclass(slots=True)
 class Board:
-    """The wired rooms. `close()` at the end."""
+    """The wired rooms. `signals.start()` where others are to be heard; `close()` at the end."""
 
     settings: Settings
     db: Database
+    signals: Signals
     vault: Vault
     catalogue: Catalogue
     handlers: Mapping[str, Handler]
@@ -110,7 +119,7 @@ class Board:
             self.handlers,
             self.task_document,
             self.webhook_secret,
-            watcher=lambda _: None,
+            self.signals.send,
         )
         keeper = Keeper(
             self.db,
@@ -144,26 +153,31 @@ class Board:
             only_types=only_types,
             only_lanes=only_lanes,
         )
+        self.signals.on(Call.WORK, self.consumer.wake)
+        self.signals.on(Call.OUTBOX, self.consumer.wake_outbox)
+        self.signals.on(Call.RULES, self.consumer.follow_rules)
+        self.signals.on(Call.CANCEL, self.consumer.look_for_cancelled)
         return self.consumer
 
-    def _wake(self, tx: Connection, moved: Moved) -> None:
-        """A follower: whatever a move has made ready is looked at as soon as it is committed."""
+    def _tell(self, tx: Connection, moved: Moved) -> None:
+        """A follower: as soon as a move is committed, those hear of it who work, and those who wait for it."""
         if moved.status in (Status.PENDING, Status.RETRYING):
             if self.feed is None or not stands_in_line(moved.task):  # else as soon as Redis has it
-                after_commit(tx, partial(self._wake_for, [moved.task["pool"]]))
-        elif self.consumer is not None and moved.status is not Status.RUNNING:
-            after_commit(tx, self.consumer.wake_outbox)
+                after_commit(tx, self.signals.sender(_CALLS[moved.task["pool"]]))
+        elif moved.status is not Status.RUNNING:
+            after_commit(tx, self.signals.sender(Call.OUTBOX))
+        if moved.source is not None:
+            after_commit(tx, partial(self.signals.send, Changed(moved.task["id"])))
 
-    def _wake_for(self, pools: Collection[str]) -> None:
-        """Work has become ready in these pools."""
-        if Pool.OUTSIDE in pools:
-            self.claims.arrivals.ring()
-        if Pool.BOARD in pools and self.consumer is not None:
-            self.consumer.wake()
+    def _fed(self, pools: Collection[str]) -> None:
+        """Redis has new work for these pools."""
+        for pool in pools:
+            self.signals.send(_CALLS[pool])
 
     def close(self) -> None:
         if self.feed is not None:
             self.feed.close()
+        self.signals.close()
         if self.redis is not None:
             self.redis.close()
         self.db.close()
@@ -197,6 +211,7 @@ def open_board(settings: Settings, *, handlers: Callable[[], Mapping[str, Handle
         installation = installation_id(tx)
     watch = Watch(db, installation)
     redis = RedisDoor(settings.redis_url, installation) if settings.redis_url else None
+    signals = Signals(Callers(db), _carrier(settings, db, installation))
     secret = webhook_secret(settings)
     catalogue = Catalogue(vault)
     ledger = Ledger()
@@ -214,6 +229,7 @@ def open_board(settings: Settings, *, handlers: Callable[[], Mapping[str, Handle
     board = Board(
         settings=settings,
         db=db,
+        signals=signals,
         vault=vault,
         catalogue=catalogue,
         handlers=known,
@@ -225,7 +241,9 @@ def open_board(settings: Settings, *, handlers: Callable[[], Mapping[str, Handle
         decisions=decisions,
         resolutions=Resolutions(ledger, decisions),
         outside_calls=OutsideCalls(db, ledger, catalogue),
-        claims=Claims(db, ledger, catalogue, queue, weights=settings.lane_weights, zone=settings.timezone),
+        claims=Claims(
+            db, ledger, catalogue, queue, weights=settings.lane_weights, zone=settings.timezone, tell=signals.send
+        ),
         schedules=Schedules(db, intake, settings.timezone),
         watch=watch,
         webhook_secret=secret,
@@ -234,9 +252,17 @@ def open_board(settings: Settings, *, handlers: Callable[[], Mapping[str, Handle
         rebuild=rebuild,
     )
     if feed is not None:
-        feed.fed = board._wake_for
+        feed.fed = board._fed
         ledger.followers.append(feed.follow)
         ledger.placed.append(feed.placed)
     # In this order: the review of a visit stands before word of it goes out.
-    ledger.followers += [operations.leave, visits, Callbacks(catalogue, board.task_document), gate, board._wake]
+    ledger.followers += [operations.leave, visits, Callbacks(catalogue, board.task_document), gate, board._tell]
+    signals.on(Call.OUTSIDE, board.claims.arrivals.ring)
     return board
+
+
+def _carrier(settings: Settings, db: Database, installation: str) -> Carrier | None:
+    """What tells other processes; on SQLite without Redis nothing does, and they find out by looking."""
+    if settings.redis_url:
+        return RedisCarrier(settings.redis_url, installation)
+    return None if db.is_sqlite else PostgresCarrier(db.url, installation)

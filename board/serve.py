@@ -17,6 +17,7 @@ import uvicorn
 from fastapi import FastAPI
 
 from board.rooms import Board
+from board.signals.signal import Channel
 
 log = logging.getLogger(__name__)
 
@@ -52,6 +53,8 @@ def serve_api(board: Board, app: FastAPI, bound: socket.socket, ready: Callable[
     """
 
     def begin() -> None:
+        channels = {Channel.CALLERS} if board.consumer is None else set(Channel)
+        board.signals.start(channels)
         ready()
         if board.consumer is not None:
             board.consumer.start()
@@ -78,6 +81,7 @@ def serve_consumer(board: Board, ready: Callable[[], None] = lambda: None) -> No
     assert consumer is not None
     asked = _stop_asked()
     consumer.on_lost = _lost
+    board.signals.start({Channel.WORKERS})
     consumer.start()
     ready()
     asked.wait()
@@ -115,6 +119,7 @@ class _Server(uvicorn.Server):
         # First who waits on the line and who works: a handler may be calling this very server.
         self._board.stopping.set()
         self._board.claims.arrivals.ring()
+        self._board.signals.callers.ring()
         if self._board.consumer is not None:
             await asyncio.to_thread(self._board.consumer.stop)
         # What is still open after the grace is cut on purpose, which is no error to be logged.

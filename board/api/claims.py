@@ -25,8 +25,8 @@ router = APIRouter(prefix="/claims", tags=["claims"], route_class=StrictRoute)
 
 MAX_LIMIT = 50
 LONGEST_LEASE = 3600  # seconds; a worker that is silent for longer than an hour is better taken for dead
-# What other processes put in is found within this time, seconds; what comes in here wakes who waits at once.
-PAUSE = 0.5
+# What becomes ready by time alone, and what is not heard of, is found within this time, seconds.
+PAUSE = 1.0
 
 
 def _worker(name: str) -> str:

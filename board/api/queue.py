@@ -15,6 +15,7 @@ from board.catalogue.store import UnknownType, list_types
 from board.queue import depth, live
 from board.queue.live import QueueRules, Weights, Window
 from board.rooms import Board
+from board.signals.signal import Call
 
 router = APIRouter(prefix="/queue", tags=["queue"], route_class=StrictRoute)
 
@@ -46,12 +47,13 @@ def get_queue(board: TheBoard, actor: TheActor) -> JSONResponse:
 
 @router.patch("")
 def edit_queue(body: QueueEdit, board: TheBoard, actor: TheActor) -> JSONResponse:
-    """Change the weights of P0 to P3, or the windows of the day with other weights. Workers follow within 2 seconds."""
+    """Change the weights of P0 to P3, or the windows of the day with other weights. Workers follow at once."""
     actor.require(Act.ADMIN)
     given = {name: getattr(body, name) for name in body.model_fields_set}
     given = {name: value for name, value in given.items() if not (name == "windows" and value is None)}
     with board.db.write() as tx:
         live.change(tx, actor.identity, lambda rules: rules.model_copy(update=given))
+    _tell(board)
     return _answer(board)
 
 
@@ -80,9 +82,13 @@ def _set(board: Board, actor: TheActor, body: PauseIn, *, paused: bool) -> JSONR
         if body.type is not None and body.type not in [row["name"] for row in list_types(tx)]:
             raise UnknownType(body.type)
         live.change(tx, actor.identity, edit, note=body.reason)
-    if board.consumer is not None:
-        board.consumer.wake()
+    _tell(board)
     return _answer(board)
+
+
+def _tell(board: Board) -> None:
+    board.signals.send(Call.RULES)
+    board.signals.send(Call.OUTSIDE)  # who waits on the line for work looks at the rules anew
 
 
 def _answer(board: Board) -> JSONResponse:

@@ -60,7 +60,7 @@ class StrictRoute(APIRoute):
         known = {field.alias for taker in takers for field in taker.query_params}
 
         async def strict(request: Request) -> Response:
-            request.state.actor = await run_in_threadpool(_actor, request)
+            request.state.actor = await run_in_threadpool(actor_of, request)
             _check_query(request, known)
             return await handle(StrictRequest(request.scope, request.receive))
 
@@ -79,7 +79,8 @@ def _check_query(request: Request, known: set[str]) -> None:
             raise field_error(name, f"{name} {error}.", "invalid_text") from error
 
 
-def _actor(request: Request) -> Actor:
+def actor_of(request: Request) -> Actor:
+    """Who holds the key that was sent. Raises ApiError."""
     board: Board = request.app.state.board
     secret = keys.bearer(request.headers.get("authorization"), request.headers.get("x-api-key"))
     if secret is None:

@@ -16,6 +16,7 @@ from board.api.strict import StrictRoute, listing, ok
 from board.db.clock import read_now
 from board.effects import operations, view
 from board.review.visits import latest_review
+from board.signals.signal import Call
 from board.tasks import acknowledge as acknowledging
 from board.tasks import intake, runnow
 from board.tasks.visible import visible
@@ -51,8 +52,7 @@ def cancel(task_id: str, board: TheBoard, actor: TheActor, body: ActIn | None = 
     with board.db.write() as tx:
         row = visible(tx, actor, task_id, Act.OPERATE)
         board.ledger.cancel(tx, board.ledger.lock(tx, row["id"]), actor.by(CHANNEL), body.reason if body else None)
-    if row["status"] == "running" and board.consumer is not None:
-        board.consumer.look_for_cancelled()
+    board.signals.send(Call.CANCEL)
     return _answer(board, actor, task_id)
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+from contextlib import ExitStack
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Header, Query, Request
-from fastapi.responses import JSONResponse
+from fastapi.responses import JSONResponse, Response
 from pydantic import BeforeValidator, Field
 
 from board.access.rights import Act, Actor
@@ -23,13 +24,17 @@ from board.api.deps import (
     in_thread,
     split,
 )
+from board.api.streaming import DESCRIBED, may_follow, wants_stream
 from board.api.strict import StrictRoute, listing, ok
-from board.api.waiting import until_settled
+from board.api.waiting import SETTLED, until_settled
 from board.db.pages import BadCursor
+from board.following import EventStream, Following, last_event, look
 from board.rooms import Board
+from board.signals.callers import Caller
 from board.tasks import edit, history, read, view
 from board.tasks.intake import Taken, TaskIn
 from board.tasks.ledger import find
+from board.tasks.states import TERMINAL
 from board.tasks.visible import missing, visible
 
 router = APIRouter(prefix="/tasks", tags=["tasks"], route_class=StrictRoute)
@@ -45,30 +50,60 @@ Wait = Annotated[
 
 @router.post("", status_code=201)
 async def create_task(
+    request: Request,
     body: TaskIn,
     board: TheBoard,
     actor: TheActor,
     wait: Wait = None,
     idempotency_key: Annotated[str | None, Header()] = None,
-) -> JSONResponse:
-    """Put a task in. 201 when it is new, 200 with `duplicate: true` when its ID exists; nothing is ever made twice."""
-    actor.require(Act.SUBMIT)
+) -> Response:
+    """Put a task in. 201 when it is new, 200 with `duplicate: true` when its ID exists; nothing is ever made twice.
 
-    def take() -> tuple[Taken, dict[str, Any]]:
+    With `Accept: text/event-stream` the answer streams what happens to it, as `GET /tasks/{task_id}/stream` does.
+    """
+    actor.require(Act.SUBMIT)
+    streamed = wants_stream(request.headers.get("accept"))
+
+    def take(caller: Caller) -> tuple[Taken, dict[str, Any]]:
         by = actor.by(CHANNEL)
         with board.db.read() as connection:
-            prepared = board.intake.prepare(connection, body, by, _utf8(idempotency_key), waited=bool(wait))
+            prepared = board.intake.prepare(connection, body, by, _utf8(idempotency_key), waited=bool(wait) or streamed)
         with board.db.write() as tx:
             taken = board.intake.store(tx, [(body, prepared)], by, actor.may_operate)[0]
+            if (wait or streamed) and taken.id is not None:
+                caller.follow(taken.id)
         with board.db.read() as connection:
-            return taken, _answer(board, actor, connection, taken)
+            return taken, _answer(board, actor, connection, taken, caller)
 
-    taken, document = await in_thread(take)
-    status = 201 if taken.created else 200
-    if wait and "version" in document:
-        settled, document = await until_settled(board, taken.task_id, wait, document)
-        status = status if settled else 202
+    with ExitStack() as leaving:
+        caller = leaving.enter_context(board.signals.callers.open())
+        taken, document = await in_thread(lambda: take(caller))
+        status = 201 if taken.created else 200
+        if streamed:
+            leaving.pop_all()  # the stream lets go of the caller
+            return _stream(board, request, caller, taken, document, wait)
+        if wait and "version" in document:
+            settled, document = await until_settled(board, request, caller, wait, document)
+            status = status if settled else 202
     return ok(document | flags(taken), status)
+
+
+def _stream(
+    board: Board, request: Request, caller: Caller, taken: Taken, document: dict[str, Any], wait: float | None
+) -> Response:
+    status = 201 if taken.created else 200
+    if "version" not in document:  # nothing more is left of it, or to be seen
+        return EventStream.of_one(caller, document | flags(taken), status)
+    following = Following(
+        board,
+        caller,
+        SETTLED,
+        after=0 if taken.created else None,
+        seconds=wait or float("inf"),
+        may=lambda: may_follow(board, request, taken.task_id),
+        added=flags(taken),
+    )
+    return EventStream(caller, following.events(), status)
 
 
 @router.get("")
@@ -109,18 +144,52 @@ def list_tasks(
 
 
 @router.get("/{task_id}")
-async def get_task(task_id: str, board: TheBoard, actor: TheActor, wait: Wait = None) -> JSONResponse:
+async def get_task(request: Request, task_id: str, board: TheBoard, actor: TheActor, wait: Wait = None) -> JSONResponse:
     """One task. With `wait`, as soon as it has an end or asks a person; else 202 with the state so far."""
 
     def load() -> dict[str, Any]:
         with board.db.read() as connection:
             return board.task_document(connection, visible(connection, actor, task_id))
 
-    document = await in_thread(load)
-    settled = True
-    if wait:
-        settled, document = await until_settled(board, document["task_id"], wait, document)
+    def wait_for(caller: Caller) -> dict[str, Any]:
+        with board.db.read() as connection:
+            row = visible(connection, actor, task_id)
+        caller.follow(row["id"])
+        return look(board, caller)
+
+    if not wait:
+        return ok(await in_thread(load))
+    with board.signals.callers.open() as caller:
+        document = await in_thread(lambda: wait_for(caller))
+        settled, document = await until_settled(board, request, caller, wait, document)
     return ok(document, 200 if settled else 202)
+
+
+@router.get("/{task_id}/stream", responses=DESCRIBED)
+async def stream_task(
+    request: Request,
+    task_id: str,
+    board: TheBoard,
+    actor: TheActor,
+    last_event_id: Annotated[str | None, Header(description="resumes behind this event")] = None,
+) -> Response:
+    """What happens to a task, live: `status` (its `id` is the event's number), `progress`, `text`, and `end` with the
+    task once it is done, failed or cancelled. 204 where `Last-Event-ID` says that the end was seen."""
+    after, seen = last_event(last_event_id)
+
+    def find_it(caller: Caller) -> bool:
+        with board.db.read() as connection:
+            row = visible(connection, actor, task_id)
+        caller.follow(row["id"])
+        return seen and row["event_seq"] == after and row["status"] in TERMINAL
+
+    with ExitStack() as leaving:
+        caller = leaving.enter_context(board.signals.callers.open())
+        if await in_thread(lambda: find_it(caller)):
+            return Response(status_code=204)
+        leaving.pop_all()  # the stream lets go of the caller
+    following = Following(board, caller, TERMINAL, after=after, may=lambda: may_follow(board, request, task_id))
+    return EventStream(caller, following.events())
 
 
 @router.patch("/{task_id}")
@@ -161,7 +230,7 @@ def list_attempts(task_id: str, board: TheBoard, actor: TheActor) -> JSONRespons
         return listing([read.attempt_document(item) for item in read.attempts_of(connection, row["id"])])
 
 
-def _answer(board: Board, actor: Actor, connection: Any, taken: Taken) -> dict[str, Any]:
+def _answer(board: Board, actor: Actor, connection: Any, taken: Taken, caller: Caller) -> dict[str, Any]:
     """The task; only its ID and status where no more of it is left, or where it is somebody else's."""
     if taken.archived_status is not None:
         return {"task_id": taken.task_id, "status": taken.archived_status}
@@ -170,6 +239,7 @@ def _answer(board: Board, actor: Actor, connection: Any, taken: Taken) -> dict[s
         raise missing(connection, taken.task_id)
     if not actor.may(Act.READ, own=row["requester"] == actor.identity):
         return {"task_id": taken.task_id, "status": row["status"]}
+    caller.seen = row["event_seq"]
     return board.task_document(connection, row)
 
 

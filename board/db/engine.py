@@ -28,7 +28,7 @@ POOL_SIZE = 20
 POOL_OVERFLOW = 30
 # A server that was switched off, or a network that swallows its answers, is noticed within about 20 s instead of the
 # system's two hours: first quiet seconds, then three questions; and data that nobody confirms for 20 s (milliseconds).
-_NOTICE_SILENCE = {
+NOTICE_SILENCE: dict[str, Any] = {
     "keepalives_idle": 10,
     "keepalives_interval": 3,
     "keepalives_count": 3,
@@ -110,7 +110,7 @@ def _engine(url: URL, is_sqlite: bool, begin: str) -> Engine:
             max_overflow=POOL_OVERFLOW,
             pool_pre_ping=True,
             hide_parameters=True,
-            connect_args={"options": "-c timezone=UTC", "connect_timeout": 10, **_NOTICE_SILENCE},
+            connect_args={"options": "-c timezone=UTC", "connect_timeout": 10, **NOTICE_SILENCE},
         )
     if url.database:
         Path(url.database).parent.mkdir(parents=True, exist_ok=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -28,6 +29,7 @@ class By:
 
 
 TIMER = By("timer", "board", "timer")
+MANY = 500  # ids in one statement; SQLite takes 32,766 parameters, older builds 999
 
 # The event's kind: what a reader of the history sees.
 KINDS: dict[Move, str] = {
@@ -105,6 +107,22 @@ def record(
     )
     if row is not None:
         tx.execute(insert(task_events), [event_row(row, kind, by, note=note, data=data, at=row["at"])])
+
+
+def moves_of(connection: Connection, task: int, after_seq: int = 0, limit: int = 1000) -> list[RowMapping]:
+    """The last events that changed the status of one task, oldest first."""
+    moved = task_events.c.to_status.is_not(None)
+    statement = select(task_events).where(task_events.c.task == task, task_events.c.seq > after_seq, moved)
+    return list(connection.execute(statement.order_by(task_events.c.seq.desc()).limit(limit)).mappings())[::-1]
+
+
+def event_seqs(connection: Connection, ids: Sequence[int]) -> dict[int, int]:
+    """The number of the last event of each of these tasks that exists: by the primary key, however many they are."""
+    found: dict[int, int] = {}
+    for begin in range(0, len(ids), MANY):
+        query = select(tasks.c.id, tasks.c.event_seq).where(tasks.c.id.in_(ids[begin : begin + MANY]))
+        found |= {row.id: row.event_seq for row in connection.execute(query)}
+    return found
 
 
 def events_of(connection: Connection, task: int, after_seq: int = 0, limit: int = 1000) -> list[RowMapping]:

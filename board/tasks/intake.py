@@ -61,10 +61,11 @@ class Duplicate(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """What became of a body. archived: only the ID and last status are left of the task."""
+    """What became of a body. archived: only the ID and last status are left of the task. id: the internal one."""
 
     task_id: str
     created: bool
+    id: int | None = None
     payload_differs: bool = False
     archived_status: str | None = None
 
@@ -142,8 +143,8 @@ class Intake:
         taken: list[Taken] = []
         for body, row in items:
             task_id = row["task_id"]
-            if made.pop(task_id, None) is not None:  # the second twin in one call is a duplicate
-                taken.append(Taken(task_id, True))
+            if (internal := made.pop(task_id, None)) is not None:  # the second twin in one call is a duplicate
+                taken.append(Taken(task_id, True, internal))
             else:
                 taken.append(self._existing(tx, body, row, by, may_requeue))
         return taken
@@ -173,7 +174,7 @@ class Intake:
         if body.on_duplicate == "requeue" and may_requeue(dict(task)):
             with suppress(IllegalMove):  # neither failed nor cancelled, or not any more: as `return`
                 requeue(tx, self._ledger, self._catalogue, task["id"], by, reason="Sent again by its caller.")
-        return Taken(task_id, False, payload_differs=differs)
+        return Taken(task_id, False, task["id"], payload_differs=differs)
 
     def _check_callback(self, url: str) -> None:
         try:

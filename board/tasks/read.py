@@ -76,6 +76,13 @@ def count_by_status(connection: Connection) -> dict[str, int]:
     return {status: counted.get(status, 0) for status in Status}
 
 
+def progress_of(connection: Connection, task: int, attempt: int) -> dict[str, Any] | None:
+    """What an outside worker has last said in an attempt: percent, message, text, offset, at."""
+    query = select(attempts.c.progress).where(attempts.c.task == task, attempts.c.number == attempt)
+    said: dict[str, Any] | None = connection.execute(query).scalar()
+    return said
+
+
 def attempts_of(connection: Connection, task: int) -> list[RowMapping]:
     """Every claim of a task, oldest first."""
     query = select(attempts).where(attempts.c.task == task).order_by(attempts.c.number)

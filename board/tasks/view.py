@@ -109,6 +109,7 @@ def _document(
             "self": f"{public_url}/api/v1/tasks/{path}",
             "ui": f"{public_url}/tasks/{path}",
             "events": f"{public_url}/api/v1/tasks/{path}/events",
+            "stream": f"{public_url}/api/v1/tasks/{path}/stream",
         },
     }
 

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from typing import Any
+from contextlib import ExitStack
+from typing import Annotated, Any
 from urllib.parse import quote
 
+from fastapi import Header
+from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from board.access.rights import Act
@@ -14,11 +17,13 @@ from board.db.clock import read_now
 from board.effects import operations
 from board.effects.callbacks import masked
 from board.effects.view import operation_document
+from board.following import EventStream, Following, last_event
 from board.review import read as reviews
+from board.signals.callers import Caller
 from board.tasks import edit, history, read, runnow, text
 from board.tasks.intake import Problem
 from board.tasks.ledger import Stale
-from board.tasks.states import IllegalMove, Status
+from board.tasks.states import TERMINAL, IllegalMove, Status
 from board.tasks.view import event_document
 from board.tasks.visible import visible
 from board.web import hidden, tasks
@@ -37,6 +42,30 @@ _NO_OBJECT = N_("The payload must be a JSON object, in braces.")
 @router.show("/tasks/{task_id}")
 def task_page(task_id: str, visit: TheReader) -> Answer:
     return _page(visit, task_id)
+
+
+@router.get("/tasks/{task_id}/live", response_model=None)
+async def live(task_id: str, visit: TheReader, last_event_id: Annotated[str | None, Header()] = None) -> Response:
+    """What happens to the task, for its open page; what a reader cannot see is taken out."""
+
+    def find_it(caller: Caller) -> None:
+        with visit.board.db.read() as connection:
+            caller.follow(visible(connection, visit.actor, task_id)["id"])
+
+    with ExitStack() as leaving:
+        caller = leaving.enter_context(visit.board.signals.callers.open())
+        await run_in_threadpool(find_it, caller)
+        leaving.pop_all()  # the stream lets go of the caller
+    following = Following(
+        visit.board,
+        caller,
+        TERMINAL,
+        after=last_event(last_event_id)[0],
+        may=lambda: visit.still_sees(task_id),
+        shown=lambda text: hidden.strip(text, hidden.Found()),
+        whole=False,
+    )
+    return EventStream(caller, following.events())
 
 
 @router.show("/tasks/{task_id}/data.json")
@@ -148,7 +177,8 @@ def _page(visit: Visit, task_id: str, *, refused: str = "", code: int = 200) -> 
     own = task["requester"] == visit.actor.identity
     editable = Status(task["status"]) in edit.PAYLOAD_OPEN and visit.may(Act.OPERATE, own=own)
     possible = tasks.possible(visit, task)
-    return visit.page("task.html", code, possible=possible, editable=editable, refused=refused, **values)
+    follow = Status(task["status"]) not in TERMINAL
+    return visit.page("task.html", code, possible=possible, editable=editable, refused=refused, follow=follow, **values)
 
 
 def _acted(visit: Visit, task_id: str, note: str, work: Callable[[], None]) -> Answer:

@@ -8,6 +8,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 
 from board.access.rights import Act, Forbidden
 from board.catalogue import store
+from board.signals.signal import Call
 from board.tasks import acknowledge as acknowledging
 from board.tasks import read
 from board.tasks import requeue as requeuing
@@ -69,8 +70,7 @@ def cancel(visit: Visit, task_id: str, reason: str | None) -> None:
     with board.db.write() as tx:
         row = visible(tx, visit.actor, task_id, Act.OPERATE)
         board.ledger.cancel(tx, board.ledger.lock(tx, row["id"]), visit.actor.by(CHANNEL), reason)
-    if row["status"] == Status.RUNNING and board.consumer is not None:
-        board.consumer.look_for_cancelled()
+    board.signals.send(Call.CANCEL)
 
 
 def requeue(visit: Visit, task_id: str, reason: str | None, *, from_work: bool = False) -> None:

@@ -11,11 +11,12 @@ from fastapi import Depends, Request
 from fastapi.responses import HTMLResponse, RedirectResponse
 
 from board.access import sessions
-from board.access.rights import Act, Actor
+from board.access.rights import Act, Actor, Forbidden
 from board.access.sessions import Session
 from board.effects import listing
 from board.review import read
 from board.rooms import Board
+from board.tasks.visible import NoSuchTask, visible
 from board.web import wording
 from board.web.language import Language, choose, language
 from board.web.render import environment
@@ -87,6 +88,19 @@ class Visit:
             with self.board.db.write() as tx:
                 sessions.renew(tx, token)
             self.set_cookie(answer, SESSION_COOKIE, token, int(sessions.LIFETIME))
+
+    def still_sees(self, task_id: str) -> bool:
+        """Whether who opened this page is still signed in and may see the task."""
+        token = self.request.cookies.get(SESSION_COOKIE, "")
+        with self.board.db.read() as connection:
+            session = sessions.find(connection, token)
+            if session is None:
+                return False
+            try:
+                visible(connection, session.actor, task_id)
+            except (Forbidden, NoSuchTask):
+                return False
+        return True
 
     @property
     def here(self) -> str:

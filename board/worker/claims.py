@@ -10,14 +10,17 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 
 from sqlalchemy import Connection, RowMapping, select, update
 
 from board.access.rights import Actor
 from board.db.clock import read_now
+from board.db.engine import after_commit
 from board.effects import outside
 from board.ports import Cause, ErrorClass, Failure, Json, JsonObject, Success, UnknownOutcome
 from board.review.policy import Wish
+from board.signals.signal import Progress, Text
 from board.tasks.history import By, record
 from board.tasks.intake import payload_hash
 from board.tasks.ledger import Lease, Moved
@@ -103,15 +106,25 @@ class Claims(HandingOut):
     def progress(self, claimed: Claimed, given: JsonObject) -> Standing:
         """Keep how far it is, over what was said before. Renews nothing. Raises NoSuchClaim, ClaimLost.
 
-        given: percent (0 to 100), message, text.
+        given: percent (0 to 100), message, text (the next piece of what a model writes). Kept are the last of each, and
+        how many characters of text came before (`offset`).
         """
         with self._db.write() as tx:
             held = self._holding(tx, claimed)
             this = (attempts.c.task == held.lease.task) & (attempts.c.number == held.lease.token)
             former = tx.execute(select(attempts.c.progress).where(this)).scalar() or {}
             said = former | given | {"at": time(read_now(tx))}
+            if "text" in given:
+                said["offset"] = former.get("offset", 0) + len(former.get("text", ""))
             tx.execute(update(attempts).where(this).values(progress=said))
+            after_commit(tx, partial(self._pass_on, held.lease, given, said))
             return _standing(held, held.task)
+
+    def _pass_on(self, lease: Lease, given: JsonObject, said: JsonObject) -> None:
+        if given.keys() & {"percent", "message"}:
+            self._tell(Progress.told(lease, said.get("percent"), said.get("message")))
+        if given.get("text"):
+            self._tell(Text(lease.task, lease.token, said["offset"], said["text"]))
 
     # -- the end --------------------------------------------------------------------------------------------------
 

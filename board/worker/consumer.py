@@ -151,9 +151,21 @@ class Consumer:
             self._loop.call_soon_threadsafe(self._sender.wanted.set)
 
     def look_for_cancelled(self) -> None:
-        """A running task was cancelled here: tell its handler now instead of at the next poll."""
+        """A running task was asked to stop: tell its handler now instead of at the next poll."""
+        self._soon(self._stop_cancelled)
+
+    def follow_rules(self) -> None:
+        """Pauses or weights were changed: follow now instead of at the next poll."""
+
+        def follow() -> None:
+            self._patience.run("read the queue's settings", self._read_rules)
+            self.wake()
+
+        self._soon(follow)
+
+    def _soon(self, work: Callable[[], None]) -> None:
         if not self._stopping:
-            self._loop.call_soon_threadsafe(self._loop.run_in_executor, None, self._stop_cancelled)
+            self._loop.call_soon_threadsafe(self._loop.run_in_executor, None, work)
 
     def stop(self) -> None:
         """Take nothing new, let short work end, hand back the rest.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from sqlalchemy import Connection, RowMapping, insert
@@ -16,6 +16,7 @@ from board.effects import outside
 from board.ports import Cause, ErrorClass, Failure, Json, JsonObject, Outcome, UnknownOutcome
 from board.queue import live
 from board.queue.wanted import Queue, Scope, Wanted
+from board.signals.signal import Signal
 from board.tasks.history import By
 from board.tasks.intake import Problem
 from board.tasks.ledger import Lease, Ledger
@@ -53,7 +54,8 @@ class HandedOut:
 
 
 class HandingOut:
-    """weights: the usual shares of P0 to P3, zone: of the windows with others; see board.queue.live."""
+    """weights: the usual shares of P0 to P3, zone: of the windows with others; see board.queue.live. tell: gets
+    progress and text of outside workers, once they are stored."""
 
     def __init__(
         self,
@@ -64,8 +66,10 @@ class HandingOut:
         *,
         weights: Sequence[int],
         zone: str,
+        tell: Callable[[Signal], None],
     ) -> None:
         self.arrivals = Arrivals()
+        self._tell = tell
         self._db, self._ledger, self._catalogue, self._queue = db, ledger, catalogue, queue
         self._ending = Ending(db, ledger, catalogue)
         self._weights, self._zone = weights, zone

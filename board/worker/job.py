@@ -15,8 +15,10 @@ from board.effects import journal, operations
 from board.effects.callbacks import Documents, envelope
 from board.effects.reuse import Wanted
 from board.ports import AlreadyConfirmed, ConnectionView, Http, JsonObject, OperationBusy, OperationConflict
+from board.signals.signal import Progress, Signal, Text
 from board.tasks.history import By, record
 from board.tasks.ledger import Lease, find
+from board.tasks.text import clean
 from board.tasks.view import time
 
 
@@ -44,8 +46,9 @@ class AttemptJob:
     may_resend: bool
     db: Database
     documents: Documents
-    watcher: Callable[[dict[str, Any]], None]
+    tell: Callable[[Signal], None]  # whoever watches; never waits
     operation: int | None = None  # the id of what this attempt has announced
+    written: int = 0  # characters of text passed on so far
 
     async def send(self, *, kind: str, target: str, request: bytes, fixed: bool = False) -> bytes:
         wanted = Wanted(
@@ -98,10 +101,12 @@ class AttemptJob:
         await asyncio.to_thread(store)
 
     async def progress(self, percent: float | None = None, message: str | None = None) -> None:
-        self.watcher({"kind": "progress", "task_id": self.task_id, "percent": percent, "message": message})
+        self.tell(Progress.told(self.lease, percent, message))
 
     async def text(self, piece: str) -> None:
-        self.watcher({"kind": "text", "task_id": self.task_id, "text": piece})
+        if piece:
+            self.tell(Text(self.lease.task, self.lease.token, self.written, clean(piece)))
+            self.written += len(piece)
 
     def envelope(self) -> bytes:
         """The body of an action's webhook: the task as it stands, and the decision that let it out."""

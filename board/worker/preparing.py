@@ -17,6 +17,7 @@ from board.effects import operations
 from board.effects.callbacks import Documents
 from board.effects.http import Doors
 from board.ports import Cause, ConnectionView, ErrorClass, Failure, Handler, Refused
+from board.signals.signal import Signal
 from board.tasks.ledger import Lease
 from board.tasks.states import Phase
 from board.tasks.view import data_of_many
@@ -53,7 +54,7 @@ class _Read:
 
 
 class Preparer:
-    """watcher: gets progress and text as they come."""
+    """tell: gets progress and text as they come."""
 
     def __init__(
         self,
@@ -62,14 +63,14 @@ class Preparer:
         handlers: Mapping[str, Handler],
         documents: Documents,
         webhook_secret: str,
-        watcher: Callable[[dict[str, Any]], None],
+        tell: Callable[[Signal], None],
     ) -> None:
         self._db = db
         self._catalogue = catalogue
         self._handlers = handlers
         self._documents = documents
         self._secret = webhook_secret
-        self._watcher = watcher
+        self._tell = tell
 
     def prepare(self, rows: Sequence[RowMapping], doors: Doors) -> list[Prepared | Exception]:
         """For each claimed task, in their order: its attempt, or why it cannot begin (NotRunnable, or the error)."""
@@ -158,7 +159,7 @@ class Preparer:
             may_resend=_may_resend(spec, handler, target, acting),
             db=self._db,
             documents=self._documents,
-            watcher=self._watcher,
+            tell=self._tell,
             operation=left["id"] if left else None,
         )
         return Prepared(spec, handler, job, left)

@@ -1,4 +1,4 @@
-"""A package of the test's own for real processes: a handler that takes its time, and a clock that can be set.
+"""A package of the test's own for real processes: a handler that takes its time, one that writes, a settable clock.
 
 It is found as any package with handlers is, by its entry point; `PYTHONPATH` leads to it.
 """
@@ -43,6 +43,28 @@ class Nap:
         raise AssertionError("it announces nothing")
 
 
+class Writer:
+    """Writes the payload's `pieces`, one every `pause` seconds, and tells after each how far it is."""
+
+    name = "writer"
+    side_effects = False
+    connection_kind = None
+
+    def check(self, handler):
+        return ()
+
+    async def run(self, job):
+        pieces = job.payload.get("pieces", [])
+        for number, piece in enumerate(pieces, 1):
+            await job.text(piece)
+            await job.progress(100 * number / len(pieces), f"{number} of {len(pieces)}")
+            await asyncio.sleep(job.payload.get("pause", 0))
+        return Success(result={"text": "".join(pieces)})
+
+    async def reconcile(self, job, operation):
+        raise AssertionError("it announces nothing")
+
+
 def follow(file):
     while True:
         try:
@@ -57,7 +79,7 @@ if name := os.environ.get("BOARD_TEST_CLOCK"):
 
 
 def handlers():
-    return [Nap()]
+    return [Nap(), Writer()]
 '''
 
 

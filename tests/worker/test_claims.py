@@ -213,9 +213,10 @@ def test_progress_is_kept_with_the_attempt_and_renews_nothing(board: WorkingBoar
     board.at(10)
     assert board.board.claims.progress(claimed, {"percent": 40.0, "message": "第 1 页"}).lease_until == until
     board.board.claims.progress(claimed, {"text": "Dear"})
+    board.board.claims.progress(claimed, {"text": " Li"})
     said = board.attempts()[0]["progress"]
     assert said.pop("at").endswith("Z")
-    assert said == {"percent": 40.0, "message": "第 1 页", "text": "Dear"}
+    assert said == {"percent": 40.0, "message": "第 1 页", "text": " Li", "offset": 4}
     assert board.task()["lease_until"] == until
 
 

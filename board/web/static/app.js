@@ -3,8 +3,10 @@ import { listenForKeys } from "./keys.js";
 import { countDown } from "./undo.js";
 import { keepFresh } from "./pulse.js";
 import { helpForms } from "./forms.js";
+import { followTask } from "./follow.js";
 
 listenForKeys();
 countDown();
 helpForms();
 keepFresh();
+followTask();

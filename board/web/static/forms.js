@@ -29,9 +29,9 @@ export function helpForms() {
     all.hidden = false;
     all.addEventListener("change", () => boxes().forEach((box) => { box.checked = all.checked; }));
   }
-  for (const menu of document.querySelectorAll("details.drop")) {
-    document.addEventListener("click", (event) => { if (!menu.contains(event.target)) menu.open = false; });
-  }
+  document.addEventListener("click", (event) => {
+    for (const menu of document.querySelectorAll("details.drop[open]")) if (!menu.contains(event.target)) menu.open = false;
+  });
   document.querySelector("[data-refused]")?.focus();
   const toast = document.querySelector("[data-toast] span");
   if (toast) {
