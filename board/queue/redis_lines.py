@@ -70,11 +70,12 @@ class RedisLines:
     def __init__(self, door: RedisDoor) -> None:
         self._door = door
         self._begun, self._finished = door.keys("filling", "begun"), door.keys("filling", "finished")
+        self._keys = {(str(pool), lane): door.keys("ready", pool, lane) for pool in Pool for lane in LANES}
         self._script: Any = None
         door.on_back.append(self.spoil)
 
     def key(self, pool: str, lane: int) -> str:
-        return self._door.keys("ready", pool, lane)
+        return self._keys[pool, lane]
 
     def take(
         self, pool: Pool, lanes: Sequence[int], weights: Sequence[int], slots: int, rest: int, moment: datetime
@@ -133,7 +134,7 @@ class RedisLines:
             mark = f"{_running(client)}:{secrets.token_hex(8)}"
             with client.pipeline(transaction=True) as pipe:
                 pipe.set(self._begun, mark)
-                pipe.delete(*(self.key(pool, lane) for pool in Pool for lane in LANES))
+                pipe.delete(*self._keys.values())
                 pipe.execute()
             return mark
 
@@ -158,15 +159,14 @@ class RedisLines:
 
     def sizes(self) -> Mapping[tuple[str, int], int]:
         """How many ids stand in each pool and lane, due or not."""
-        places = [(str(pool), lane) for pool in Pool for lane in LANES]
 
         def ask(client: redis.Redis) -> list[int]:
             with client.pipeline(transaction=False) as pipe:
-                for pool, lane in places:
-                    pipe.zcard(self.key(pool, lane))
+                for key in self._keys.values():
+                    pipe.zcard(key)
                 return pipe.execute()
 
-        return dict(zip(places, self._door.run(ask), strict=True))
+        return dict(zip(self._keys, self._door.run(ask), strict=True))
 
 
 def _member(task: int) -> str:

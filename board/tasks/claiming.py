@@ -8,7 +8,18 @@ from datetime import timedelta
 from functools import lru_cache
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, RowMapping, TextClause, Update, bindparam, func, select, update
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    RowMapping,
+    Select,
+    TextClause,
+    Update,
+    bindparam,
+    func,
+    select,
+    update,
+)
 
 from board.db.clock import now, read_now
 from board.db.many import ROWS, given, insert_many, pack
@@ -71,6 +82,14 @@ def claimable(pool: Pool, *, suspects: bool = False, by_id: bool = False) -> lis
     return [*state, tasks.c.pool == pool, tasks.c.ready_at <= now()]
 
 
+@lru_cache(maxsize=4)
+def _candidates_of(dialect: str, pool: Pool) -> Select[Any]:
+    """Made once: making it takes longer than its execution."""
+    asked = tasks.c.id.in_(bindparam("ids", expanding=True))
+    found = select(*CANDIDATE).where(asked, *claimable(pool, by_id=True), tasks.c.suspect.is_(False))
+    return found.with_for_update(skip_locked=True) if dialect == "postgresql" else found
+
+
 @lru_cache(maxsize=2)
 def _claiming(dialect: str) -> Update:
     """Each row is found by its primary key: the candidates are locked, so the guard hits them all."""
@@ -122,19 +141,13 @@ class Claiming(Followed):
             found = found.with_for_update(skip_locked=True)
         return list(tx.execute(found).mappings())
 
-    def candidates_of(
-        self, tx: Connection, ids: Sequence[int], *, pool: Pool, narrow: Sequence[ColumnElement[bool]] = ()
-    ) -> list[RowMapping]:
+    def candidates_of(self, tx: Connection, ids: Sequence[int], *, pool: Pool = Pool.BOARD) -> list[RowMapping]:
         """Of these internal ids those that are ready, in the order given: locked, and not yet claimed.
 
         The very predicate of `candidates`, without suspects; rows that another worker is just taking are left out.
         """
-        found = select(*CANDIDATE).where(
-            tasks.c.id.in_(ids), *claimable(pool, by_id=True), *narrow, tasks.c.suspect.is_(False)
-        )
-        if tx.dialect.name == "postgresql":
-            found = found.with_for_update(skip_locked=True)
-        rows = {row["id"]: row for row in tx.execute(found).mappings()}
+        found = tx.execute(_candidates_of(tx.dialect.name, pool), {"ids": ids})
+        rows = {row["id"]: row for row in found.mappings()}
         return [rows[task] for task in dict.fromkeys(ids) if task in rows]
 
     def claim(

@@ -69,7 +69,7 @@ class Rebuild:
         after: Place | None = None
         while True:
             with self._db.read() as connection:
-                found = [Place(**row) for row in connection.execute(waiting(pool, lane, after)).mappings()]
+                found = [Place._make(row) for row in connection.execute(waiting(pool, lane, after))]
             if found:
                 yield found
             if len(found) < BATCH:
@@ -96,11 +96,11 @@ class Rebuild:
 
 
 def waiting(pool: Pool, lane: int, after: Place | None) -> Select[tuple[int, str, int, int, object]]:
-    """The next BATCH of tasks that stand in a lane, due or not, in the order of the index ix_tasks_ready.
+    """The places of the next BATCH of tasks that stand in a lane, due or not, in the order of the index ix_tasks_ready.
 
     Continued by comparing with the last one and not by OFFSET, so that each batch costs the same.
     """
-    query = select(tasks.c.id.label("task"), tasks.c.pool, tasks.c.lane, tasks.c.rank, tasks.c.ready_at).where(
+    query = select(tasks.c.id, tasks.c.pool, tasks.c.lane, tasks.c.rank, tasks.c.ready_at).where(
         *in_line(), tasks.c.suspect.is_(False), tasks.c.pool == pool, tasks.c.lane == lane
     )
     if after is not None:

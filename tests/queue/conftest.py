@@ -12,6 +12,7 @@ import pytest
 from sqlalchemy import RowMapping
 
 from board.db.engine import Database
+from board.queue import redis_queue
 from board.queue.ledger_queue import LedgerQueue
 from board.queue.redis_feed import RedisFeed
 from board.queue.redis_lines import Change, RedisLines
@@ -155,6 +156,7 @@ def hall(request: pytest.FixtureRequest, database_url: str) -> Iterator[Hall]:
 def redis_hall(database_url: str, redis_door: RedisDoor, monkeypatch: pytest.MonkeyPatch) -> Iterator[RedisHall]:
     """On Redis, which is asked for as long as it is there."""
     monkeypatch.setattr(RedisQueue, "_must_ask", lambda *_: False)
+    monkeypatch.setattr(redis_queue, "LOOK_SECONDS", 0.0)  # the clock of a test jumps
     db = Database(database_url)
     with closing(db), settable_clock(db) as at:
         hall = RedisHall(db, Ledger(), at, redis_door)

@@ -36,6 +36,7 @@ def own_hall(
 ) -> Iterator[tuple[RedisHall, RedisDoor]]:
     """On a server that the test may end."""
     monkeypatch.setattr(RedisQueue, "_must_ask", lambda *_: False)
+    monkeypatch.setattr(redis_queue, "LOOK_SECONDS", 0.0)  # the clock of a test jumps
     db, door = Database(sqlite_url), RedisDoor(valkey_server.url, "ab12")
     with closing(db), settable_clock(db) as at:
         hall = RedisHall(db, Ledger(), at, door)

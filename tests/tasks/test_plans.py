@@ -137,9 +137,9 @@ def test_hot_queries_on_many_rows(full: Database) -> None:
         tx.rollback()
     with plans(full) as filling, full.read() as connection:
         batch = waiting(Pool.BOARD, 2, None).limit(100)
-        first = [Place(**row) for row in connection.execute(batch).mappings()]
-        second = connection.execute(waiting(Pool.BOARD, 2, first[-1]).limit(100)).mappings().all()
-        assert len({place.task for place in first} | {row["task"] for row in second}) == 200
+        first = [Place._make(row) for row in connection.execute(batch)]
+        second = connection.execute(waiting(Pool.BOARD, 2, first[-1]).limit(100)).scalars().all()
+        assert len({place.task for place in first} | set(second)) == 200
     with plans(full) as looking, full.read() as connection:
         assert ledger_queue.ready(connection, Scope(), 8) == dict.fromkeys(range(4), 8)
         assert not ledger_queue.suspects_wait(connection, Scope())
