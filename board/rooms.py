@@ -91,6 +91,7 @@ class Board:
     consumer: Consumer | None = None
     demo: bool = False
     stopping: threading.Event = field(default_factory=threading.Event)  # set once this process goes down
+    _wakers: dict[str, Callable[[], None]] = field(init=False, repr=False)
 
     def task_documents(self, connection: Connection, rows: list[RowMapping]) -> list[dict[str, Any]]:
         """Task objects of the contract, each with its open review."""
@@ -105,6 +106,10 @@ class Board:
     def archive(self) -> Archive:
         """What takes old tasks out of the tables, into the data folder."""
         return Archive(self.db, self.catalogue, self.task_documents, Shelf(self.settings.data_dir / "archive"))
+
+    def __post_init__(self) -> None:
+        # One for each pool, so that a transaction with many tasks wakes once.
+        self._wakers = {pool: partial(self._wake_for, [pool]) for pool in Pool}
 
     def make_consumer(
         self, *, only_types: Sequence[str] | None = None, only_lanes: Sequence[int] | None = None
@@ -164,7 +169,7 @@ class Board:
         if moved.status in (Status.PENDING, Status.RETRYING):
             if self.feed is None or not stands_in_line(moved.task):  # else as soon as Redis has it
                 after_commit(tx, self.signals.sender(_CALLS[moved.task["pool"]]))
-        elif moved.status is not Status.RUNNING:
+        elif moved.task["callback_url"] and moved.status is not Status.RUNNING:
             after_commit(tx, self.signals.sender(Call.OUTBOX))
         if moved.source is not None:
             after_commit(tx, partial(self.signals.send, Changed(moved.task["id"])))

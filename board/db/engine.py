@@ -6,7 +6,9 @@ consistent view, `write()` one transaction. What must happen only after the comm
 
 from __future__ import annotations
 
+import select
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -15,17 +17,23 @@ from typing import Any
 
 from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.engine import URL, make_url
-from sqlalchemy.exc import InterfaceError, OperationalError
+from sqlalchemy.engine.interfaces import IsolationLevel
+from sqlalchemy.exc import InterfaceError, InvalidatePoolError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
+from sqlalchemy.pool import ConnectionPoolEntry
 
 from board.db import clock
 
 # How long a writer of another process is waited for. Several workers on one SQLite file each hold the lock for
 # milliseconds; 30 s is long enough that "database is locked" means a process that hangs.
 SQLITE_BUSY_SECONDS = 30.0
-# Enough for FastAPI's 40 threads and the worker's own; more only queue inside PostgreSQL.
-POOL_SIZE = 20
-POOL_OVERFLOW = 30
+# For reading and for writing each: so many stay open, and with those that close again it is enough for FastAPI's 40
+# threads and the worker's own; more would only queue inside PostgreSQL.
+POOL_SIZE = 10
+POOL_OVERFLOW = 40
+# A connection that answered so long ago, or whose server has sent something since (its farewell, most likely), is asked
+# whether it is still there before it is used. To ask each time would cost as much as a query.
+TRUSTED_SECONDS = 1.0
 # A server that was switched off, or a network that swallows its answers, is noticed within about 20 s instead of the
 # system's two hours: first quiet seconds, then three questions; and data that nobody confirms for 20 s (milliseconds).
 NOTICE_SILENCE: dict[str, Any] = {
@@ -54,15 +62,14 @@ class Database:
         self.is_sqlite = self.url.get_backend_name() == "sqlite"
         # SQLite admits one writer at a time. Waiting in line here is fair and immediate; SQLite's own waiting polls.
         self._turn = threading.Lock() if self.is_sqlite else None
-        self._reader = _engine(self.url, self.is_sqlite, "BEGIN")
-        self._writer = _engine(self.url, self.is_sqlite, "BEGIN IMMEDIATE") if self.is_sqlite else self._reader
+        # Two pools, so that a connection keeps its kind of transaction: to change that costs more than a query.
+        self._reader = _sqlite(self.url, "BEGIN") if self.is_sqlite else _postgres(self.url, "REPEATABLE READ")
+        self._writer = _sqlite(self.url, "BEGIN IMMEDIATE") if self.is_sqlite else _postgres(self.url, "READ COMMITTED")
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
         """One moment of the database, however many statements read it; nothing that is written is kept."""
         with self._reader.connect() as connection:
-            if not self.is_sqlite:  # there a transaction is one snapshot by itself
-                connection.execution_options(isolation_level="REPEATABLE READ")
             yield connection
 
     @contextmanager
@@ -101,17 +108,41 @@ def normal_url(text: str) -> URL:
     return url.set(drivername="sqlite")
 
 
-def _engine(url: URL, is_sqlite: bool, begin: str) -> Engine:
-    if not is_sqlite:
-        # Times are compared in Python with UTC ones; autocommit stays off, each block is one transaction.
-        return create_engine(
-            url,
-            pool_size=POOL_SIZE,
-            max_overflow=POOL_OVERFLOW,
-            pool_pre_ping=True,
-            hide_parameters=True,
-            connect_args={"options": "-c timezone=UTC", "connect_timeout": 10, **NOTICE_SILENCE},
-        )
+def _postgres(url: URL, isolation: IsolationLevel) -> Engine:
+    engine = create_engine(
+        url,
+        isolation_level=isolation,
+        pool_size=POOL_SIZE,
+        max_overflow=POOL_OVERFLOW,
+        hide_parameters=True,
+        # The zone: times come back in UTC, as they are compared and shown.
+        connect_args={"options": "-c timezone=UTC", "connect_timeout": 10, **NOTICE_SILENCE},
+    )
+
+    @event.listens_for(engine, "connect")
+    @event.listens_for(engine, "checkin")
+    def _note(_raw: Any, record: ConnectionPoolEntry) -> None:
+        record.info["used"] = time.monotonic()
+
+    @event.listens_for(engine, "checkout")
+    def _ask(raw: Any, record: ConnectionPoolEntry, _holder: Any) -> None:
+        if time.monotonic() - record.info["used"] > TRUSTED_SECONDS or _has_news(raw.fileno()):
+            try:
+                engine.dialect.do_ping(raw)
+            except engine.dialect.loaded_dbapi.Error as error:
+                raise InvalidatePoolError from error  # the pool makes a new one
+
+    return engine
+
+
+def _has_news(socket: int) -> bool:
+    """Whether something has come in that nobody waits for."""
+    poll = select.poll()
+    poll.register(socket, select.POLLIN)
+    return bool(poll.poll(0))
+
+
+def _sqlite(url: URL, begin: str) -> Engine:
     if url.database:
         Path(url.database).parent.mkdir(parents=True, exist_ok=True)
     engine = create_engine(

@@ -13,23 +13,27 @@ from typing import Any
 
 from sqlalchemy import (
     BigInteger,
+    BindParameter,
     Boolean,
+    Column,
     Connection,
+    Executable,
     Float,
     FromClause,
+    Insert,
     Integer,
     RowMapping,
     Table,
     Text,
+    Update,
     bindparam,
     cast,
     column,
     func,
     insert,
-    or_,
+    literal_column,
     select,
     true,
-    update,
 )
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.types import TypeEngine
@@ -38,43 +42,68 @@ from board.db.types import JsonText, UtcTime, dump_json, sqlite_text
 
 ROWS = "given_rows"  # the name of the parameter that `pack` makes
 Row = Mapping[str, Any]
+Shape = Mapping[str, Column[Any]]  # what travels: under which name, and the values of which column
 
 
-def given(dialect: str, table: Table, columns: Sequence[str]) -> FromClause:
-    """What `pack` packed, to select from: columns of these names, of the table's types."""
+def given(dialect: str, shape: Shape) -> FromClause:
+    """What `pack` packed, to select from: columns of these names, of the columns' types."""
     packed = bindparam(ROWS, type_=Text())
     if dialect == "postgresql":
         # Wide types on purpose: what is too long or too large is refused by the column that should store it.
-        shape = [column(name, _carried(table.c[name].type)) for name in columns]
-        rows = func.json_to_recordset(cast(packed, postgresql.JSON())).table_valued(*shape, name="given")
-        return rows.render_derived(with_types=True)
+        columns = [column(name, _carried(it.type)) for name, it in shape.items()]
+        rows = func.json_to_recordset(cast(packed, postgresql.JSON())).table_valued(*columns, name="packed")
+        return select(rows.render_derived(with_types=True)).cte("given")
     each = func.json_each(packed).table_valued("value", name="each_row")
-    parts = [(name, func.json_extract(each.c.value, f"$.{name}", type_=table.c[name].type)) for name in columns]
-    return select(*(part.label(name) for name, part in parts)).subquery("given")
+    parts = [
+        func.json_extract(each.c.value, literal_column(f"'$.{name}'"), type_=it.type).label(name)  # names of our own
+        for name, it in shape.items()
+    ]
+    return select(*parts).subquery("given")
 
 
-def pack(dialect: str, table: Table, columns: Sequence[str], rows: Sequence[Row]) -> str:
+def pack(dialect: str, shape: Shape, rows: Sequence[Row]) -> str:
     """The rows as the value of the parameter ROWS.
 
     OverflowError for a number that fits no column; TypeError and ValueError for what JSON does not know.
     """
-    writers = [(name, _writer(dialect, table.c[name].type)) for name in columns]
+    writers = [(name, _writer(dialect, it.type)) for name, it in shape.items()]
     return dump_json([{name: write(row[name]) for name, write in writers} for row in rows])
 
 
-def split(table: Table, rows: Sequence[Row]) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """What all rows have in common, and the columns in which they differ. All rows must have the same keys."""
+def split(shape: Shape, rows: Sequence[Row]) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """What all rows have in common, and the names under which they differ. All rows must have the keys of `shape`."""
     first = rows[0]
     same: dict[str, Any] = {}
     differ: list[str] = []
-    for name, value in first.items():
+    for name, column_ in shape.items():
+        value = first[name]
         # Values that are equal in Python may be different JSON: 1 and true.
-        comparable = value is None or not isinstance(table.c[name].type, JsonText)
+        comparable = value is None or not isinstance(column_.type, JsonText)
         if comparable and all(row[name] == value for row in rows):
             same[name] = value
         else:
             differ.append(name)
     return same, tuple(differ)
+
+
+def new(name: str, column_: Column[Any]) -> BindParameter[Any]:
+    """The parameter `new_NAME`, a value for a column; plain names are taken by UPDATE itself."""
+    return bindparam(f"new_{name}", type_=column_.type)
+
+
+def along(
+    dialect: str, changed: Update, table: Table, others: Callable[[FromClause], Sequence[Insert | Update]]
+) -> tuple[Executable, ...]:
+    """A change of rows and what is written along with it, as statements to be executed one after another.
+
+    The first answers with the changed rows. On PostgreSQL it is the only one, which saves the round trips. others: made
+    from the changed rows, which must be told by their values: on SQLite what is given there is the table itself.
+    """
+    if dialect == "sqlite":
+        return changed.returning(table), *others(table)
+    rows = changed.returning(table).cte("changed")
+    written = [other.cte(f"written_{number}") for number, other in enumerate(others(rows))]
+    return (select(rows).add_cte(*written),)
 
 
 def insert_many(
@@ -89,57 +118,21 @@ def insert_many(
     if len(rows) == 1 and once is None and not returning:
         tx.execute(insert(table), dict(rows[0]))
         return []
-    same, differ = split(table, rows)
+    same, differ = split({name: table.c[name] for name in rows[0]}, rows)
     if not differ:  # something must say how many rows there are
         differ = (next(iter(same)),)
         del same[differ[0]]
     dialect = tx.dialect.name
     statement = _insert(dialect, table, tuple(same), differ, once, returning)
-    made = tx.execute(statement, same | {ROWS: pack(dialect, table, differ, rows)})
+    made = tx.execute(statement, same | {ROWS: pack(dialect, {name: table.c[name] for name in differ}, rows)})
     return made.mappings().all() if returning else []
-
-
-def update_many(
-    tx: Connection, table: Table, key: Sequence[str], rows: Sequence[Row], *, changed_only: bool = False
-) -> None:
-    """Update rows found by the columns of `key`; all must have the same keys.
-
-    changed_only: a row that holds just these values already is not written.
-    """
-    if not rows:
-        return
-    columns = [name for name in rows[0] if name not in key]
-    same, differ = split(table, [{name: row[name] for name in columns} for row in rows])
-    dialect = tx.dialect.name
-    packed = pack(dialect, table, (*key, *differ), rows)
-    statement = _update(dialect, table, tuple(key), tuple(same), differ, changed_only)
-    tx.execute(statement, {f"new_{name}": value for name, value in same.items()} | {ROWS: packed})
-
-
-@lru_cache(maxsize=200)
-def _update(
-    dialect: str, table: Table, key: tuple[str, ...], same: tuple[str, ...], differ: tuple[str, ...], changed: bool
-) -> Any:
-    rows = given(dialect, table, (*key, *differ))
-    values: dict[str, Any] = {name: new(table, name) for name in same} | {name: rows.c[name] for name in differ}
-    statement = update(table).where(*(table.c[name] == rows.c[name] for name in key)).values(values)
-    return (
-        statement.where(or_(*(table.c[name].is_distinct_from(it) for name, it in values.items())))
-        if changed
-        else statement
-    )
-
-
-def new(table: Table, name: str) -> Any:
-    """The parameter `new_NAME` for a column; plain names are taken by UPDATE itself."""
-    return bindparam(f"new_{name}", type_=table.c[name].type)
 
 
 @lru_cache(maxsize=200)
 def _insert(
     dialect: str, table: Table, same: tuple[str, ...], differ: tuple[str, ...], once: str | None, returning: bool
 ) -> Any:
-    rows = given(dialect, table, differ)
+    rows = given(dialect, {name: table.c[name] for name in differ})
     fixed = [bindparam(name, type_=table.c[name].type).label(name) for name in same]
     # WHERE: without one, SQLite takes ON CONFLICT for the condition of a join.
     source = select(*fixed, *(rows.c[name] for name in differ)).select_from(rows).where(true())

@@ -33,13 +33,14 @@ class UtcTime(TypeDecorator[datetime]):
             raise ValueError("a time without a zone must not reach the database")
         return sqlite_text(value) if dialect.name == "sqlite" else value.astimezone(UTC)
 
-    def process_result_value(self, value: Any, dialect: Dialect) -> datetime | None:
-        if value is None:
-            return None
-        if isinstance(value, str):
-            return datetime.fromisoformat(value).replace(tzinfo=UTC)
-        assert isinstance(value, datetime)
-        return value.astimezone(UTC)
+    def result_processor(self, dialect: Dialect, coltype: object) -> Any:
+        # A task's row holds ten moments, so this is not left to TypeDecorator. psycopg gives UTC by itself, because our
+        # connections are set to it.
+        return _read_sqlite if dialect.name == "sqlite" else None
+
+
+def _read_sqlite(value: str | None) -> datetime | None:
+    return None if value is None else datetime.fromisoformat(value + "+00:00")
 
 
 class JsonText(TypeDecorator[Any]):

@@ -44,7 +44,8 @@ class Closed(NamedTuple):
     error: str | None
 
 
-_CLOSED = ("id", "status", "external_reference", "last_error")  # the columns of `Closed`, in its order
+# The columns of `Closed`, in its order.
+_CLOSED = {name: operations.c[name] for name in ("id", "status", "external_reference", "last_error")}
 
 
 def default_key(use: str, connection: str | None, task_id: str, round_: int) -> str:
@@ -140,13 +141,13 @@ def close_many(tx: Connection, closed: Sequence[Closed]) -> None:
     """Close many as `close` does. An external reference that is known already is kept where none is given."""
     if not closed:
         return
-    packed = pack(tx.dialect.name, operations, _CLOSED, [dict(zip(_CLOSED, it, strict=True)) for it in closed])
+    packed = pack(tx.dialect.name, _CLOSED, [dict(zip(_CLOSED, it, strict=True)) for it in closed])
     tx.execute(_closing(tx.dialect.name), {ROWS: packed})
 
 
 @lru_cache(maxsize=2)
 def _closing(dialect: str) -> Update:
-    rows = given(dialect, operations, _CLOSED)
+    rows = given(dialect, _CLOSED)
     return (
         update(operations)
         .where(operations.c.id == rows.c.id, operations.c.status.in_([*OPEN, "unknown"]))

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, RowMapping, Select, func, select
+from sqlalchemy import Connection, Integer, RowMapping, Select, bindparam, func, select
 
 from board.db.clock import now
 from board.db.engine import Database
@@ -15,6 +17,7 @@ from board.queue.lanes import Shares
 from board.queue.wanted import Scope, Taken, Wanted
 from board.tasks.ledger import Ledger
 from board.tasks.models import tasks
+from board.tasks.states import Pool
 
 # Others may take what was just seen; after so many looks an empty answer is honest enough, and the claimer asks again.
 TRIES = 3
@@ -61,35 +64,51 @@ class LedgerQueue:
     def _look(self, connection: Connection, wanted: Wanted) -> tuple[dict[int, int], bool]:
         """How much each lane gives, and whether it is a suspect that must run alone."""
         scope = wanted.scope
-        if suspects_wait(connection, scope):
-            if wanted.busy and not suspects_wait(connection, scope, SUSPECT_PATIENCE):
+        seen = look(connection, scope, wanted.slots)
+        if seen.suspect:
+            if wanted.busy and not seen.patient_suspect:
                 return {}, False  # take nothing until this claimer is empty: the suspect runs alone
             return dict.fromkeys(scope.lanes, 1), True
-        waiting = ready(connection, scope, wanted.slots)
         with self._turn:
             self._shares.set_weights(wanted.weights)
-            return self._shares.share(wanted.slots, wanted.rest, waiting), False
+            return self._shares.share(wanted.slots, wanted.rest, seen.ready), False
 
 
-def suspects_wait(connection: Connection, scope: Scope, since: float = 0.0) -> bool:
-    """Whether a task that must run alone is ready, for `since` seconds or longer."""
-    query = suspects(scope).where(tasks.c.ready_at <= now(-since))
-    return connection.execute(query.limit(1)).scalar() is not None
+class Seen(NamedTuple):
+    """What is ready. ready: how many tasks in each lane that has any, counted up to a limit.
+
+    suspect: whether a task that must run alone is among them; patient_suspect: one that has waited for so long already
+    that it need not run alone.
+    """
+
+    ready: dict[int, int]
+    suspect: bool
+    patient_suspect: bool
+
+
+def look(connection: Connection, scope: Scope, limit: int) -> Seen:
+    """All that a sharing-out needs to know, in one statement: with lanes of any length it reads a few index entries."""
+    statement = _looking(scope.pool, scope.types, scope.paused, tuple(scope.lanes))
+    suspect, patient, *counts = connection.execute(statement, {"most": limit}).one()
+    ready = {lane: count for lane, count in zip(scope.lanes, counts, strict=True) if count}
+    return Seen(ready, suspect, patient)
+
+
+@lru_cache(maxsize=100)
+def _looking(pool: Pool, types: tuple[str, ...] | None, paused: tuple[str, ...], lanes: tuple[int, ...]) -> Select[Any]:
+    """Made once for each scope: making it takes longer than its execution."""
+    scope = Scope(pool, types, paused, lanes)
+    alone = suspects(scope)
+    counts = []
+    for lane in lanes:
+        some = select(tasks.c.id).where(tasks.c.lane == lane, *scope.ready()).limit(bindparam("most", type_=Integer()))
+        counts.append(select(func.count()).select_from(some.subquery()).scalar_subquery())
+    return select(alone.exists(), alone.where(tasks.c.ready_at <= now(-SUSPECT_PATIENCE)).exists(), *counts)
 
 
 def suspects(scope: Scope) -> Select[int]:
     """The tasks that are ready and must run alone."""
     return select(tasks.c.id).where(tasks.c.lane.in_(scope.lanes), *scope.ready(suspects=True))
-
-
-def ready(connection: Connection, scope: Scope, limit: int) -> dict[int, int]:
-    """How many tasks are ready in each lane, counted up to `limit`: all that a sharing-out needs to know."""
-    counted: dict[int, int] = {}
-    for lane in scope.lanes:
-        some = select(tasks.c.id).where(tasks.c.lane == lane, *scope.ready()).limit(limit).subquery()
-        if number := connection.execute(select(func.count()).select_from(some)).scalar_one():
-            counted[lane] = number
-    return counted
 
 
 def take(

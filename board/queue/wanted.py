@@ -30,6 +30,14 @@ class Scope:
     def lanes(self) -> Sequence[int]:
         return LANES if self.only_lanes is None else self.only_lanes
 
+    @property
+    def types(self) -> tuple[str, ...] | None:
+        return None if self.only_types is None else tuple(self.only_types)
+
+    @property
+    def paused(self) -> tuple[str, ...]:
+        return tuple(sorted(self.without_types))
+
     def narrow(self) -> list[ColumnElement[bool]]:
         found: list[ColumnElement[bool]] = []
         if self.only_types is not None:

@@ -11,22 +11,28 @@ from typing import Any
 from sqlalchemy import (
     ColumnElement,
     Connection,
+    Executable,
+    FromClause,
+    Insert,
+    Integer,
     RowMapping,
     Select,
+    Text,
     TextClause,
-    Update,
     bindparam,
     func,
+    insert,
+    literal,
     select,
     update,
 )
 
 from board.db.clock import now, read_now
-from board.db.many import ROWS, given, insert_many, pack
+from board.db.many import ROWS, along, given, pack
 from board.db.types import UtcTime
 from board.tasks import states
 from board.tasks.followers import Followed, Moved
-from board.tasks.history import KINDS, By, event_row
+from board.tasks.history import TOLD, By, by_parameters, told
 from board.tasks.models import READY, SUSPECT, attempts, task_events, tasks
 from board.tasks.states import Move, Phase, Pool, Status
 
@@ -90,17 +96,37 @@ def _candidates_of(dialect: str, pool: Pool) -> Select[Any]:
     return found.with_for_update(skip_locked=True) if dialect == "postgresql" else found
 
 
+@lru_cache(maxsize=20)
+def _candidates(dialect: str, pool: Pool, suspects: bool) -> Select[Any]:
+    """Made once: making it takes longer than its execution."""
+    found = (
+        select(*CANDIDATE)
+        .where(*claimable(pool, suspects=suspects), tasks.c.lane == bindparam("from_lane", type_=Integer()))
+        .where(tasks.c.suspect.is_(suspects))
+        .order_by(tasks.c.rank, tasks.c.ready_at, tasks.c.id)
+        .limit(bindparam("most", type_=Integer()))
+    )
+    return found.with_for_update(skip_locked=True) if dialect == "postgresql" else found
+
+
+_CLAIMED = {"id": tasks.c.id, "was": tasks.c.status}
+_STARTED = ("task", "number", "phase", "round", "worker", "type_version", "started_at")
+
+
 @lru_cache(maxsize=2)
-def _claiming(dialect: str) -> Update:
-    """Each row is found by its primary key: the candidates are locked, so the guard hits them all."""
-    rows = given(dialect, tasks, ("id",))
-    moment = bindparam("moment", type_=UtcTime())
-    return (
+def _claiming(dialect: str) -> tuple[Executable, ...]:
+    """Claim the given candidates, each with its event and its attempt; nothing of that passes through Python.
+
+    Each row is found by its primary key: the candidates are locked, so the guard hits them all.
+    """
+    rows = given(dialect, _CLAIMED)
+    moment, worker = bindparam("moment", type_=UtcTime()), bindparam("worker", type_=Text())
+    claimed = (
         update(tasks)
         .where(tasks.c.id == rows.c.id, tasks.c.status.in_([Status.PENDING, Status.RETRYING]))
         .values(
             status=Status.RUNNING,
-            lease_owner=bindparam("worker"),
+            lease_owner=worker,
             lease_token=tasks.c.lease_token + 1,
             lease_until=bindparam("until", type_=UtcTime()),
             started_at=func.coalesce(tasks.c.started_at, moment),
@@ -108,8 +134,17 @@ def _claiming(dialect: str) -> Update:
             event_seq=tasks.c.event_seq + 1,
             updated_at=moment,
         )
-        .returning(tasks)
     )
+
+    def others(it: FromClause) -> list[Insert]:
+        taken = (it.c.id == rows.c.id) & (it.c.lease_owner == worker) & (it.c.updated_at == moment)
+        events = told(it, Move.CLAIM, rows.c.was, literal(Status.RUNNING)).select_from(it.join(rows, taken))
+        begun = select(
+            *(it.c.id, it.c.lease_token, it.c.phase, it.c.round, worker, it.c.type_version, moment)
+        ).select_from(it.join(rows, taken))
+        return [insert(task_events).from_select(TOLD, events), insert(attempts).from_select(_STARTED, begun)]
+
+    return along(dialect, claimed, tasks, others)
 
 
 class Claiming(Followed):
@@ -130,16 +165,10 @@ class Claiming(Followed):
         Found through the partial index ix_tasks_ready; rows that another worker is just taking are skipped (on SQLite
         writers stand in line anyway). suspects: only tasks that must run alone. narrow: what else must hold.
         """
-        found = (
-            select(*CANDIDATE)
-            .where(*claimable(pool, suspects=suspects), tasks.c.lane == lane, *narrow)
-            .where(tasks.c.suspect.is_(suspects))
-            .order_by(tasks.c.rank, tasks.c.ready_at, tasks.c.id)
-            .limit(limit)
-        )
-        if tx.dialect.name == "postgresql":
-            found = found.with_for_update(skip_locked=True)
-        return list(tx.execute(found).mappings())
+        found = _candidates(tx.dialect.name, pool, suspects)
+        if narrow:
+            found = found.where(*narrow)
+        return list(tx.execute(found, {"from_lane": lane, "most": limit}).mappings())
 
     def candidates_of(self, tx: Connection, ids: Sequence[int], *, pool: Pool = Pool.BOARD) -> list[RowMapping]:
         """Of these internal ids those that are ready, in the order given: locked, and not yet claimed.
@@ -159,42 +188,21 @@ class Claiming(Followed):
         """
         if not found:
             return []
+        by = by or By("worker", worker, "worker")
         was = {row["id"]: Status(row["status"]) for row in found}
         moment = read_now(tx)
         dialect = tx.dialect.name
-        claimed = tx.execute(
-            _claiming(dialect),
-            {
-                ROWS: pack(dialect, tasks, ("id",), [{"id": task} for task in was]),
-                "moment": moment,
-                "worker": worker,
-                "until": moment + timedelta(seconds=lease),
-            },
-        )
-        order = {task: place for place, task in enumerate(was)}
-        taken = sorted(claimed.mappings(), key=lambda row: order[row["id"]])
-        by = by or By("worker", worker, "worker")
-        insert_many(
-            tx,
-            task_events,
-            [event_row(row, KINDS[Move.CLAIM], by, moved=(was[row["id"]], Status.RUNNING)) for row in taken],
-        )
-        insert_many(
-            tx,
-            attempts,
-            [
-                {
-                    "task": row["id"],
-                    "number": row["lease_token"],
-                    "phase": row["phase"],
-                    "round": row["round"],
-                    "worker": worker,
-                    "type_version": row["type_version"],
-                    "started_at": moment,
-                }
-                for row in taken
-            ],
-        )
+        parameters = by_parameters(by) | {
+            ROWS: pack(dialect, _CLAIMED, [{"id": task, "was": status} for task, status in was.items()]),
+            "moment": moment,
+            "worker": worker,
+            "until": moment + timedelta(seconds=lease),
+        }
+        claim, *others = _claiming(dialect)
+        claimed = {row["id"]: row for row in tx.execute(claim, parameters).mappings()}
+        for statement in others:
+            tx.execute(statement, parameters)
+        taken = [claimed[task] for task in was if task in claimed]
         for row in taken:
             self._follow(tx, Moved(Move.CLAIM, row, was[row["id"]], by, None, None))
         return taken

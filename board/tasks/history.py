@@ -7,9 +7,23 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, RowMapping, insert, select, update
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    FromClause,
+    RowMapping,
+    Select,
+    Text,
+    bindparam,
+    insert,
+    literal,
+    null,
+    select,
+    update,
+)
 
 from board.db.clock import now
+from board.db.types import UtcTime
 from board.tasks.models import task_events, tasks
 from board.tasks.states import Move
 
@@ -89,6 +103,37 @@ def event_row(
         "note": note,
         "data": data,
     }
+
+
+# The columns of an event that `told` selects.
+TOLD = (
+    *("task", "seq", "at", "kind", "from_status", "to_status"),
+    *("actor_kind", "actor_name", "channel", "attempt", "note", "data"),
+)
+
+
+def told(
+    moved: FromClause,
+    move: Move,
+    source: ColumnElement[Any],
+    target: ColumnElement[Any],
+    note: ColumnElement[Any] | None = None,
+    data: ColumnElement[Any] | None = None,
+) -> Select[Any]:
+    """The events of many tasks that make the same move, as a query on their rows after it, for `by_parameters`."""
+    at = bindparam("moment", type_=UtcTime())
+    actor = [bindparam(name, type_=Text()) for name in _ACTOR]
+    kind = literal(KINDS[move], Text())
+    rest = [null() if it is None else it for it in (note, data)]
+    return select(moved.c.id, moved.c.event_seq, at, kind, source, target, *actor, moved.c.lease_token, *rest)
+
+
+_ACTOR = ("by_kind", "by_name", "by_channel")
+
+
+def by_parameters(by: By) -> dict[str, Any]:
+    """The parameters of `told`; another one is `moment`."""
+    return dict(zip(_ACTOR, (by.kind, by.name, by.channel), strict=True))
 
 
 def record(

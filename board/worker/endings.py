@@ -11,9 +11,8 @@ from board.catalogue.store import Catalogue
 from board.db.engine import Database, is_away
 from board.effects import operations
 from board.ports import Failure, Success, UnknownOutcome
-from board.tasks.attempts import end_attempts
 from board.tasks.ledger import Lease, Ledger
-from board.tasks.moving import Settlement
+from board.tasks.settlements import Settlement
 from board.tasks.states import Move
 from board.tasks.text import clean
 from board.worker.ending import BACK_IN_LINE, STOPPED, Ended, Ending
@@ -70,10 +69,6 @@ class Endings:
         decided = {it.lease: (it, self._decide(tx, it)) for it in ended if not _about_a_call(it)}
         ends = [_settlement(it, made) for it, made in decided.values() if made.move is not Move.ASK_UNKNOWN]
         moved = self._ledger.settle_many(tx, ends, ended[0].by)
-        if not moved:
-            return set()
-        at = next(iter(moved.values())).task["updated_at"]
-        end_attempts(tx, [(lease, decided[lease][1].attempt) for lease in moved], at)
         operations.close_many(tx, [_closed(*decided[lease]) for lease in moved if _closes(*decided[lease])])
         return set(moved)
 
@@ -98,6 +93,7 @@ def _settlement(ended: Ended, decision: Decision) -> Settlement:
         decision.move,
         changes=decision.changes,
         data=decision.data,
+        attempt=decision.attempt,
         note=decision.note,
         details=decision.details or None,
         wait=decision.wait if back else None,
