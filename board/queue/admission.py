@@ -69,9 +69,9 @@ class Admission:
                 self.refused[row["id"]] = blocking.scope
         return admitted
 
-    def past(self) -> list[ColumnElement[bool]]:
-        """Conditions for further candidates: none that was admitted here, none that would be refused."""
-        found: list[ColumnElement[bool]] = [tasks.c.id.not_in(self.passed)] if self.passed else []
+    def past(self, admitted: Collection[int]) -> list[ColumnElement[bool]]:
+        """Conditions for further candidates: none that would be refused, and none of those admitted before."""
+        found: list[ColumnElement[bool]] = [tasks.c.id.not_in(admitted)] if admitted else []
         if self._full or self._busy:
             found.append(not_(or_(*self._under(self._full), *map(self._counted_in, self._busy))))
         if lines := self._lines - self._full:

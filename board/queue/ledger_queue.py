@@ -43,11 +43,12 @@ class LedgerQueue:
         tries, clearings = TRIES, CLEARINGS
         while tries and clearings:
             self._gate.tend(wanted.scope)
-            with self._db.read() as connection:
-                shares, alone = self._look(connection, wanted)
-            if not shares:
+            if self._db.is_sqlite and not self._worth_a_turn(wanted):
                 break
             with self._db.write() as tx:
+                shares, alone = self._share(tx, wanted)
+                if not shares:
+                    break
                 admission = self._gate.admission(tx)
                 rows = take(tx, self._ledger, admission, wanted, shares, suspects=alone)
                 if rows and wanted.within is not None:
@@ -61,7 +62,13 @@ class LedgerQueue:
                 tries -= 1
         return Taken(again=self._gate.opens_in(wanted.scope))
 
-    def _look(self, connection: Connection, wanted: Wanted) -> tuple[dict[int, int], bool]:
+    def _worth_a_turn(self, wanted: Wanted) -> bool:
+        """Whether anything is ready. SQLite's one writer is kept for those who have something to write."""
+        with self._db.read() as connection:
+            seen = look(connection, wanted.scope, 1)
+        return seen.suspect or bool(seen.ready)
+
+    def _share(self, connection: Connection, wanted: Wanted) -> tuple[dict[int, int], bool]:
         """How much each lane gives, and whether it is a suspect that must run alone."""
         scope = wanted.scope
         seen = look(connection, scope, wanted.slots)
@@ -148,7 +155,7 @@ def _of_lane(
             limit=number - len(found),
             suspects=suspects,
             pool=scope.pool,
-            narrow=[*scope.narrow(), *admission.past()],
+            narrow=[*scope.narrow(), *admission.past([row["id"] for row in found])],
         )
         admitted = admission.admit(candidates)
         found += admitted

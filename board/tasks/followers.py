@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy import Connection, RowMapping
 
 from board.tasks.history import By
-from board.tasks.states import TERMINAL, Move, Status
+from board.tasks.states import RULES, TERMINAL, Move, Status
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class Moved:
 
     @property
     def status(self) -> Status:
-        return Status(self.task["status"])
+        return RULES[self.move].to
 
     @property
     def closes(self) -> bool:

@@ -35,7 +35,7 @@ from board.tasks.models import tasks
 from board.upkeep import watch
 from board.upkeep.keeper import Chore, Keeper
 from board.upkeep.watch import Watch
-from board.worker.preparing import Prepared, Preparer
+from board.worker.preparing import Prepared, Preparer, Read
 from board.worker.presence import BEAT_SECONDS, Presence
 from board.worker.run import Runner
 from board.worker.slots import Slots
@@ -285,6 +285,7 @@ class Consumer:
         free, rest = self._slots.free()
         if free <= 0:
             return []
+        read: list[Read | Exception] = []
         taken = self._queue.claim(
             Wanted(
                 scope=Scope(
@@ -296,6 +297,7 @@ class Consumer:
                 lease=self._lease,
                 weights=self._weights_now,
                 busy=bool(self._held),
+                within=lambda tx, rows: read.extend(self._preparer.read(tx, rows)),
             )
         )
         if taken.again is not None:  # a limit opens by time, and nobody tells
@@ -306,7 +308,7 @@ class Consumer:
             self._held[lease] = None
             self._alone = lease if taken.alone else None
             self._slots.hold(lease, urgent=row["lane"] == 0)
-        return list(zip(taken.rows, self._preparer.prepare(taken.rows, self._doors), strict=True))
+        return list(zip(taken.rows, self._preparer.prepare(taken.rows, read, self._doors), strict=True))
 
     # -- on the handlers' loop ----------------------------------------------------------------------------------------
 

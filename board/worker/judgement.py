@@ -24,7 +24,7 @@ def at_path(value: Json, path: str) -> Json:
 
 def read(result: Json, paths: JudgementPaths) -> dict[str, Any] | None:
     """summary, advice, verdict, confidence, reasons, risks; None when the type names no path at all."""
-    found = {name: at_path(result, path) for name, path in paths.model_dump().items() if path is not None}
+    found = {name: at_path(result, path) for name, path in paths if path is not None}
     return normal(found) if found else None
 
 

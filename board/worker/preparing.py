@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import Connection, RowMapping
+from sqlalchemy.exc import DBAPIError
 
 from board import templating
 from board.catalogue.spec import TypeSpec
@@ -43,7 +44,7 @@ class NotRunnable(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class _Read:
+class Read:
     """What the database holds for one attempt. block: of the type, for this phase."""
 
     spec: TypeSpec
@@ -72,44 +73,60 @@ class Preparer:
         self._secret = webhook_secret
         self._tell = tell
 
-    def prepare(self, rows: Sequence[RowMapping], doors: Doors) -> list[Prepared | Exception]:
-        """For each claimed task, in their order: its attempt, or why it cannot begin (NotRunnable, or the error)."""
+    def read(self, connection: Connection, rows: Sequence[RowMapping]) -> list[Read | Exception]:
+        """What the database holds for each claimed task, in their order; in the transaction that claims them.
+
+        What is wrong with the data of a task is its own error. Raises only what the connection raises.
+        """
         try:
-            with self._db.read() as connection:
-                read = self._read(connection, rows)
+            data = data_of_many(connection, [row["id"] for row in rows])
+            # Who is claimed for the first time has left nothing behind.
+            left = operations.left_open_by(connection, [row for row in rows if row["lease_token"] > 1])
+        except DBAPIError:
+            raise
         except Exception as error:
             return [error] * len(rows)
+        targets: dict[str, ConnectionView | Exception | None] = {}
+        return [self._read(connection, row, data.get(row["id"]), left.get(row["id"]), targets) for row in rows]
+
+    def prepare(
+        self, rows: Sequence[RowMapping], read: Sequence[Read | Exception], doors: Doors
+    ) -> list[Prepared | Exception]:
+        """For each claimed task, in their order: its attempt, or why it cannot begin (NotRunnable, or the error)."""
         return [self._prepared(row, it, doors) for row, it in zip(rows, read, strict=True)]
 
-    def _read(self, connection: Connection, rows: Sequence[RowMapping]) -> list[_Read | Exception]:
-        data = data_of_many(connection, [row["id"] for row in rows])
-        # Who is claimed for the first time has left nothing behind.
-        left = operations.left_open_by(connection, [row for row in rows if row["lease_token"] > 1])
-        targets: dict[str, ConnectionView | Exception | None] = {}
-        return [self._one(connection, row, data[row["id"]], left.get(row["id"]), targets) for row in rows]
-
-    def _one(
+    def _read(
         self,
         connection: Connection,
         row: RowMapping,
-        data: RowMapping,
+        data: RowMapping | None,
         left: RowMapping | None,
         targets: dict[str, ConnectionView | Exception | None],
-    ) -> _Read | Exception:
+    ) -> Read | Exception:
         """targets: the connections that were opened for this claim."""
-        spec = self._catalogue.version(connection, row["type"], row["type_version"]).spec
-        block: Any = spec.action if row["phase"] == Phase.ACT else spec.handler
-        target = None
-        if name := block.connection:
-            if name not in targets:
-                try:
-                    targets[name] = self._catalogue.open_connection(connection, name)
-                except Exception as error:
-                    targets[name] = error
-            target = targets[name]
-        return target if isinstance(target, Exception) else _Read(spec, block, data, target, left)
+        try:
+            assert data is not None
+            spec = self._catalogue.version(connection, row["type"], row["type_version"]).spec
+            block: Any = spec.action if row["phase"] == Phase.ACT else spec.handler
+            name = block.connection
+            if name and name not in targets:
+                targets[name] = self._open(connection, name)
+            target = targets[name] if name else None
+        except DBAPIError:
+            raise
+        except Exception as error:
+            return error
+        return target if isinstance(target, Exception) else Read(spec, block, data, target, left)
 
-    def _prepared(self, row: RowMapping, read: _Read | Exception, doors: Doors) -> Prepared | Exception:
+    def _open(self, connection: Connection, name: str) -> ConnectionView | Exception | None:
+        try:
+            return self._catalogue.open_connection(connection, name)
+        except DBAPIError:
+            raise
+        except Exception as error:  # its secrets cannot be opened
+            return error
+
+    def _prepared(self, row: RowMapping, read: Read | Exception, doors: Doors) -> Prepared | Exception:
         if isinstance(read, Exception):
             return read
         try:
@@ -117,7 +134,7 @@ class Preparer:
         except Exception as error:
             return error
 
-    def _begin(self, row: RowMapping, read: _Read, doors: Doors) -> Prepared:
+    def _begin(self, row: RowMapping, read: Read, doors: Doors) -> Prepared:
         spec, block, data, target, left = read.spec, read.block, read.data, read.target, read.left
         acting = row["phase"] == Phase.ACT
         lease = Lease(row["id"], row["lease_token"])

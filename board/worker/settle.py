@@ -69,7 +69,9 @@ def _success(spec: TypeSpec, task: RowMapping, success: Success, review: Wish) -
     }
     if task["phase"] == Phase.ACT:
         return Decision(Move.SUCCEED, _CLEARED, operation="confirmed", attempt=attempt)
-    success = _validated(spec, replace(success, result=clean(success.result)))
+    if (result := clean(success.result)) is not success.result:
+        success = replace(success, result=result)
+    success = _validated(spec, success)
     judged = clean(success.judgement)
     opinion = judgement.normal(judged) if judged else judgement.read(success.result, spec.handler.judgement)
     data = {"result": success.result, "judgement": opinion}
