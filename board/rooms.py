@@ -91,7 +91,6 @@ class Board:
     consumer: Consumer | None = None
     demo: bool = False
     stopping: threading.Event = field(default_factory=threading.Event)  # set once this process goes down
-    _wakers: dict[str, Callable[[], None]] = field(init=False, repr=False)
 
     def task_documents(self, connection: Connection, rows: list[RowMapping]) -> list[dict[str, Any]]:
         """Task objects of the contract, each with its open review."""
@@ -106,10 +105,6 @@ class Board:
     def archive(self) -> Archive:
         """What takes old tasks out of the tables, into the data folder."""
         return Archive(self.db, self.catalogue, self.task_documents, Shelf(self.settings.data_dir / "archive"))
-
-    def __post_init__(self) -> None:
-        # One for each pool, so that a transaction with many tasks wakes once.
-        self._wakers = {pool: partial(self._wake_for, [pool]) for pool in Pool}
 
     def make_consumer(
         self, *, only_types: Sequence[str] | None = None, only_lanes: Sequence[int] | None = None
