@@ -6,7 +6,7 @@ more than both. Columns whose value is the same in every row are plain parameter
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import lru_cache
 from typing import Any
@@ -16,6 +16,7 @@ from sqlalchemy import (
     BindParameter,
     Boolean,
     Column,
+    ColumnElement,
     Connection,
     Executable,
     Float,
@@ -26,6 +27,7 @@ from sqlalchemy import (
     Table,
     Text,
     Update,
+    any_,
     bindparam,
     cast,
     column,
@@ -41,6 +43,7 @@ from sqlalchemy.types import TypeEngine
 from board.db.types import JsonText, UtcTime, dump_json, sqlite_text
 
 ROWS = "given_rows"  # the name of the parameter that `pack` makes
+LISTED = "listed_numbers"  # and of the one that `numbers` makes
 Row = Mapping[str, Any]
 Shape = Mapping[str, Column[Any]]  # what travels: under which name, and the values of which column
 
@@ -68,6 +71,20 @@ def pack(dialect: str, shape: Shape, rows: Sequence[Row]) -> str:
     """
     writers = [(name, _writer(dialect, it.type)) for name, it in shape.items()]
     return dump_json([{name: write(row[name]) for name, write in writers} for row in rows])
+
+
+def among(dialect: str, column_: Column[int]) -> ColumnElement[bool]:
+    """Whether a column is one of the numbers of `numbers`. Unlike IN, the statement is the same for any count."""
+    listed = bindparam(LISTED, type_=Text())
+    if dialect == "postgresql":
+        return column_ == any_(cast(listed, postgresql.ARRAY(BigInteger())))
+    return column_.in_(select(func.json_each(listed).table_valued("value", name="each_number").c.value))
+
+
+def numbers(dialect: str, given_: Iterable[int]) -> dict[str, str]:
+    """The parameter of `among`."""
+    text = ",".join(map(str, given_))
+    return {LISTED: f"{{{text}}}" if dialect == "postgresql" else f"[{text}]"}
 
 
 def split(shape: Shape, rows: Sequence[Row]) -> tuple[dict[str, Any], tuple[str, ...]]:

@@ -52,8 +52,12 @@ class JsonText(TypeDecorator[Any]):
     def process_bind_param(self, value: Any, dialect: Dialect) -> str | None:
         return None if value is None else dump_json(value)
 
-    def process_result_value(self, value: str | None, dialect: Dialect) -> Any:
-        return None if value is None else json.loads(value)
+    def result_processor(self, dialect: Dialect, coltype: object) -> Any:
+        return _read_json
+
+
+def _read_json(value: str | None) -> Any:
+    return None if value is None else json.loads(value)
 
 
 def dump_json(value: Any) -> str:

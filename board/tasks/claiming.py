@@ -12,6 +12,7 @@ from sqlalchemy import (
     ColumnElement,
     Connection,
     Executable,
+    Float,
     FromClause,
     Insert,
     Integer,
@@ -28,7 +29,7 @@ from sqlalchemy import (
 )
 
 from board.db.clock import now, read_now
-from board.db.many import ROWS, along, given, pack
+from board.db.many import ROWS, along, among, given, numbers, pack
 from board.db.types import UtcTime
 from board.tasks import states
 from board.tasks.followers import Followed, Moved
@@ -147,6 +148,17 @@ def _claiming(dialect: str) -> tuple[Executable, ...]:
     return along(dialect, claimed, tasks, others)
 
 
+@lru_cache(maxsize=2)
+def _renewing(dialect: str) -> Executable:
+    return (
+        update(tasks)
+        .where(among(dialect, tasks.c.id), tasks.c.status == Status.RUNNING)
+        .where(tasks.c.lease_owner == bindparam("worker"))
+        .values(lease_until=now(bindparam("seconds", type_=Float())))
+        .returning(tasks.c.id, tasks.c.lease_token, tasks.c.cancel_requested)
+    )
+
+
 class Claiming(Followed):
     """The part of the ledger by which workers take tasks."""
 
@@ -199,7 +211,7 @@ class Claiming(Followed):
             "until": moment + timedelta(seconds=lease),
         }
         claim, *others = _claiming(dialect)
-        claimed = {row["id"]: row for row in tx.execute(claim, parameters).mappings()}
+        claimed = {row["id"]: row for row in tx.execute(claim, parameters).mappings().all()}
         for statement in others:
             tx.execute(statement, parameters)
         taken = [claimed[task] for task in was if task in claimed]
@@ -209,13 +221,10 @@ class Claiming(Followed):
 
     def renew(self, tx: Connection, worker: str, leases: Sequence[Lease], lease: float) -> dict[int, RowMapping]:
         """Heartbeat: prolong all leases of this worker in one statement. What is missing in the answer is lost."""
-        held = tx.execute(
-            update(tasks)
-            .where(tasks.c.id.in_([item.task for item in leases]))
-            .where(tasks.c.lease_owner == worker, tasks.c.status == Status.RUNNING)
-            .values(lease_until=now(lease))
-            .returning(tasks.c.id, tasks.c.lease_token, tasks.c.cancel_requested)
-        ).mappings()
+        dialect = tx.dialect.name
+        ids = sorted(item.task for item in leases)  # two who lock many rows lock them in one order
+        parameters = numbers(dialect, ids) | {"worker": worker, "seconds": lease}
+        held = tx.execute(_renewing(dialect), parameters).mappings().all()
         tokens = {item.task: item.token for item in leases}
         return {row["id"]: row for row in held if row["lease_token"] == tokens[row["id"]]}
 

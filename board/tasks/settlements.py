@@ -105,7 +105,7 @@ def _write_alike(
     parameters = by_parameters(by) | {f"new_{name}": value for name, value in same.items()}
     parameters |= {"moment": moment, ROWS: pack(dialect, _KEY | {name: _SHAPE[name] for name in differ}, rows)}
     settle, *others = _settling(dialect, move, tuple(same), differ)
-    moved = {row["id"]: row for row in tx.execute(settle, parameters).mappings()}
+    moved = {row["id"]: row for row in tx.execute(settle, parameters).mappings().all()}
     for statement in others if moved else ():
         tx.execute(statement, parameters)
     return moved

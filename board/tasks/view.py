@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from datetime import datetime
+from functools import lru_cache
 from typing import Any
 from urllib.parse import quote
 
-from sqlalchemy import Connection, RowMapping, select
+from sqlalchemy import Connection, RowMapping, Select, select
 
 from board.db.clock import read_now
+from board.db.many import among, numbers
 from board.tasks.models import task_data
 from board.tasks.states import Phase, Pool, Status
 
@@ -28,8 +30,14 @@ def data_of(connection: Connection, task: int) -> RowMapping:
 
 
 def data_of_many(connection: Connection, ids: Sequence[int]) -> dict[int, RowMapping]:
-    query = select(task_data).where(task_data.c.task.in_(ids))
-    return {row["task"]: row for row in connection.execute(query).mappings()}
+    dialect = connection.dialect.name
+    found = connection.execute(_data_of_many(dialect), numbers(dialect, ids))
+    return {row["task"]: row for row in found.mappings().all()}
+
+
+@lru_cache(maxsize=2)
+def _data_of_many(dialect: str) -> Select[Any]:
+    return select(task_data).where(among(dialect, task_data.c.task))
 
 
 def documents(
