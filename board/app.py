@@ -68,7 +68,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
 
 
 class RequestFrame:
-    """Around every request: its id (the caller's own, where it is sane), and a plain path."""
+    """Around every request: its id (the caller's own, where it is sane), a plain path, and HEAD answered like GET."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -81,11 +81,14 @@ class RequestFrame:
         request_id = given if _REQUEST_ID.fullmatch(given) else secrets.token_hex(8)
         state: MutableMapping[str, Any] = scope.setdefault("state", {})
         state["request_id"] = request_id
-        scope = {**scope, "path": plain_path(scope)}
+        headless = scope["method"] == "HEAD"
+        scope = {**scope, "path": plain_path(scope), "method": "GET" if headless else scope["method"]}
 
         async def with_id(message: Message) -> None:
             if message["type"] == "http.response.start":
                 message["headers"] = [*message["headers"], (b"x-request-id", request_id.encode())]
+            elif headless:  # as for GET, up to here
+                message = {**message, "body": b""}
             await send(message)
 
         await self._app(scope, receive, with_id)

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
 
+from pydantic import ValidationError
 from sqlalchemy import Connection, text
 
 from board import settings as all_settings
@@ -17,6 +18,9 @@ from board.access import secret_file
 from board.access.crypto import Vault
 from board.access.errors import WrongKey
 from board.access.installation import check_key, stored_fingerprint
+from board.catalogue.served import doubts
+from board.catalogue.spec import TypeSpec
+from board.catalogue.store import list_types
 from board.db import place
 from board.db.engine import Database
 from board.db.migrate import SchemaError, check
@@ -87,6 +91,7 @@ def _database(settings: Settings) -> Iterator[Finding]:
                 return
             yield Finding("schema", "ok", "It is the one that this program needs.")
             yield _key(settings, connection)
+            yield from _types(connection)
     except Exception as error:
         reason = first_line(getattr(error, "orig", None) or error).rstrip(".")
         yield Finding("database", "wrong", f"It does not answer as it should: {reason}. Check BOARD_DATABASE_URL.")
@@ -124,6 +129,18 @@ def _clock(connection: Connection) -> Finding:
         return Finding("clock", "ok", f"This machine and the database differ by {apart:.1f} s.")
     message = f"This machine and the database differ by {apart:.0f} s; the database's clock counts. Set both by NTP."
     return Finding("clock", "warning", message)
+
+
+def _types(connection: Connection) -> Iterator[Finding]:
+    for row in list_types(connection):
+        try:
+            spec = TypeSpec.model_validate(row["spec"])
+        except ValidationError:
+            message = f"The stored type {row['name']} does not fit this program; apply it again."
+            yield Finding("type", "wrong", message)
+            continue
+        for doubt in doubts(spec):
+            yield Finding("type", "warning", doubt)
 
 
 def _key(settings: Settings, connection: Connection) -> Finding:

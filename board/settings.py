@@ -184,7 +184,10 @@ class Settings(BaseSettings):
         items = value if isinstance(value, list) else [part.strip() for part in str(value).split(",")]
         for item in filter(None, items):
             if "/" in item:
-                ipaddress.ip_network(item, strict=False)
+                try:
+                    ipaddress.ip_network(item, strict=False)
+                except ValueError:
+                    raise ValueError(f"“{item}” is not a network") from None
             elif not re.match(r"^(\[[0-9a-fA-F:.]+\]|[A-Za-z0-9._-]+|[0-9a-fA-F:]+)(:\d+)?$", item):
                 raise ValueError(f"“{item}” is not a host, host:port or network")
         return [item for item in items if item]
@@ -208,6 +211,26 @@ class Settings(BaseSettings):
         return self.database_url.startswith("sqlite")
 
 
+def _sentence(problem: Any) -> str:
+    """What is wrong with a value, in our own words: the validation library speaks of Python's types."""
+    limits = problem.get("ctx", {})
+    match problem["type"]:
+        case "value_error":
+            return str(limits["error"])
+        case "greater_than_equal":
+            return f"must be at least {limits['ge']}"
+        case "less_than_equal":
+            return f"must be at most {limits['le']}"
+        case "literal_error":
+            return f"must be {limits['expected'].replace(chr(39), '')}"
+        case kind if kind.startswith(("int", "float")):
+            return "must be a whole number" if kind.startswith("int") else "must be a number"
+        case kind if kind.startswith("path"):
+            return "must be a folder"
+        case _:
+            return "cannot be used"
+
+
 def unknown_names() -> list[str]:
     """BOARD_* variables of the environment that no setting answers to: worth a warning, never fatal."""
     known = {f"BOARD_{name.upper()}" for name in Settings.model_fields}
@@ -226,7 +249,7 @@ def load(**overrides: Any) -> Settings:
         lines = []
         for problem in error.errors():
             name = str(problem["loc"][0])
-            text = problem["msg"].removeprefix("Value error, ")
+            text = _sentence(problem)
             example = EXAMPLES.get(name)
             lines.append(f"BOARD_{name.upper()}: {text}." + (f" Example: {example}" if example else ""))
         raise SettingsError("\n".join(lines)) from None

@@ -10,12 +10,18 @@ from typing import Any
 
 from jinja2 import ChainableUndefined, StrictUndefined, Template, TemplateError, Undefined, UndefinedError
 from jinja2.environment import TemplateExpression
+from jinja2.meta import find_undeclared_variables
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from board.tasks.ids import id_safe
 
 # A template makes IDs and inputs, not documents; more is a mistake or an attack, and would fill the database.
 MAX_OUTPUT = 1_000_000
+
+
+# What templates see of a task that is being put in, and of one that is at work; see docs/types.md.
+OF_BODY = frozenset({"type", "title", "source", "payload", "tags", "priority", "callback", "today", "now"})
+OF_TASK = OF_BODY | {"task_id", "round", "attempt", "review", "result", "judgement", "decision"}
 
 
 class TemplateProblem(Exception):
@@ -109,6 +115,17 @@ def check_expression(text: str) -> str | None:
     except TemplateError as error:
         return f"“{_short(text)}” is not a valid expression: {error}"
     return None
+
+
+def unknown_names(value: Any, known: frozenset[str]) -> list[str]:
+    """The names in the templates of a value (text, list or object) that are none of `known`."""
+    if isinstance(value, Mapping):
+        return [name for item in value.values() for name in unknown_names(item, known)]
+    if isinstance(value, list):
+        return [name for item in value for name in unknown_names(item, known)]
+    if not isinstance(value, str) or "{" not in value:
+        return []
+    return sorted(find_undeclared_variables(_lenient.parse(value)) - known - _lenient.globals.keys())
 
 
 def fill(value: Any, context: Mapping[str, Any]) -> Any:

@@ -6,7 +6,7 @@ import hmac
 import re
 import unicodedata
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import datetime
 
 from sqlalchemy import Connection, select, update
@@ -73,7 +73,7 @@ def find(connection: Connection, secret: str, bootstrap: str) -> Actor | None:
 
 def list_keys(connection: Connection) -> list[Key]:
     """All keys by name, revoked ones too."""
-    columns = [column for column in api_keys.c if column.name != "secret_hash"]
+    columns = [api_keys.c[field.name] for field in fields(Key)]
     rows = connection.execute(select(*columns).order_by(api_keys.c.name)).mappings()
     return [Key(**{**row, "scopes": tuple(row["scopes"])}) for row in rows]
 

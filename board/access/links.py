@@ -27,7 +27,11 @@ class SetupLink:
 
 
 def owner_link(tx: Connection) -> str | None:
-    """A fresh token that makes the first owner; former ones end. None when somebody can sign in as owner."""
+    """A fresh token that makes the first owner. None when somebody can sign in as owner.
+
+    Former ones stay good for their 24 hours: every process prints one when it starts, and the one that somebody has
+    already copied must not end because of that. The first that is used ends all of them.
+    """
     if users.has_owner(tx):
         return None
     return _make(tx, None)
@@ -38,6 +42,7 @@ def user_link(tx: Connection, user_id: int) -> str:
     person = users.get(tx, user_id)
     if person.disabled:
         raise AccessError("{email} is disabled; enable the user first.", code="user_disabled", email=person.email)
+    tx.execute(delete(setup_links).where(setup_links.c.user == user_id, setup_links.c.used_at.is_(None)))
     return _make(tx, user_id)
 
 
@@ -96,8 +101,7 @@ def _first_owner(tx: Connection, email: str) -> users.Person:
 
 def _make(tx: Connection, user_id: int | None) -> str:
     token = new_token()
-    same = setup_links.c.user.is_(None) if user_id is None else setup_links.c.user == user_id
-    tx.execute(delete(setup_links).where(same & setup_links.c.used_at.is_(None) | (setup_links.c.expires_at <= now())))
+    tx.execute(delete(setup_links).where(setup_links.c.expires_at <= now()))
     tx.execute(insert(setup_links).values(token_hash=digest(token), user=user_id, expires_at=now(LIFETIME)))
     return token
 

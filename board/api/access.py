@@ -7,8 +7,7 @@ from fastapi.responses import JSONResponse
 from pydantic import BaseModel, ConfigDict
 
 from board.access import keys, links, users
-from board.access.rights import Act
-from board.api.deps import TheActor, TheBoard
+from board.api.deps import TheActor, TheAdmin, TheBoard
 from board.api.strict import StrictRoute, listing, ok
 from board.tasks.view import time
 
@@ -36,9 +35,8 @@ def me(actor: TheActor) -> JSONResponse:
 
 
 @router.get("/keys")
-def list_keys(board: TheBoard, actor: TheActor) -> JSONResponse:
+def list_keys(board: TheBoard, actor: TheAdmin) -> JSONResponse:
     """Every API key, without its secret."""
-    actor.require(Act.ADMIN)
     with board.db.read() as connection:
         rows = keys.list_keys(connection)
     return listing(
@@ -56,36 +54,32 @@ def list_keys(board: TheBoard, actor: TheActor) -> JSONResponse:
 
 
 @router.post("/keys", status_code=201)
-def create_key(body: KeyIn, board: TheBoard, actor: TheActor) -> JSONResponse:
+def create_key(body: KeyIn, board: TheBoard, actor: TheAdmin) -> JSONResponse:
     """A new API key; its secret is shown in this answer and never again."""
-    actor.require(Act.ADMIN)
     with board.db.write() as tx:
         secret = keys.create(tx, body.name, body.scopes)
     return ok({"name": body.name, "scopes": body.scopes, "key": secret}, 201)
 
 
 @router.delete("/keys/{name}")
-def revoke_key(name: str, board: TheBoard, actor: TheActor) -> JSONResponse:
+def revoke_key(name: str, board: TheBoard, actor: TheAdmin) -> JSONResponse:
     """The key stops working at once."""
-    actor.require(Act.ADMIN)
     with board.db.write() as tx:
         keys.revoke(tx, name)
     return ok({"name": name, "revoked": True})
 
 
 @router.get("/users")
-def list_users(board: TheBoard, actor: TheActor) -> JSONResponse:
+def list_users(board: TheBoard, actor: TheAdmin) -> JSONResponse:
     """Everybody with an account."""
-    actor.require(Act.ADMIN)
     with board.db.read() as connection:
         people = users.list_users(connection)
     return listing([{"email": p.email, "role": p.role, "disabled": p.disabled} for p in people])
 
 
 @router.post("/users", status_code=201)
-def add_user(body: UserIn, board: TheBoard, actor: TheActor) -> JSONResponse:
+def add_user(body: UserIn, board: TheBoard, actor: TheAdmin) -> JSONResponse:
     """A new account, with a one-time link under which its owner sets the password."""
-    actor.require(Act.ADMIN)
     with board.db.write() as tx:
         person = users.add(tx, body.email, body.role)
         token = links.user_link(tx, person.id)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any
 
 from fastapi import APIRouter
@@ -9,7 +10,7 @@ from fastapi.responses import JSONResponse
 from pydantic import BaseModel, ConfigDict
 
 from board.access.rights import Act
-from board.api.deps import TheActor, TheBoard
+from board.api.deps import TheActor, TheAdmin, TheBoard
 from board.api.errors import ApiError
 from board.api.strict import StrictRoute, listing, ok
 from board.catalogue import store
@@ -48,7 +49,7 @@ def get_type(name: str, board: TheBoard, actor: TheActor) -> JSONResponse:
 
 
 @router.post("/types")
-def apply_types(body: CatalogueIn, board: TheBoard, actor: TheActor) -> JSONResponse:
+def apply_types(body: CatalogueIn, board: TheBoard, actor: TheAdmin) -> JSONResponse:
     """Apply types and connections: all of them, or nothing where any part is wrong."""
     return _apply(board, actor, body)
 
@@ -63,16 +64,15 @@ def list_connections(board: TheBoard, actor: TheActor) -> JSONResponse:
 
 
 @router.post("/connections", tags=["connections"])
-def apply_connections(body: CatalogueIn, board: TheBoard, actor: TheActor) -> JSONResponse:
+def apply_connections(body: CatalogueIn, board: TheBoard, actor: TheAdmin) -> JSONResponse:
     """The same as POST /types: one body may hold both."""
     return _apply(board, actor, body)
 
 
-def _apply(board: TheBoard, actor: TheActor, body: CatalogueIn) -> JSONResponse:
-    actor.require(Act.ADMIN)
+def _apply(board: TheBoard, actor: TheAdmin, body: CatalogueIn) -> JSONResponse:
     with board.db.write() as tx:
         applied = apply(tx, body.model_dump(), handlers=board.handlers, vault=board.vault, author=actor.identity)
-    return ok({"created": applied.created, "updated": applied.updated, "unchanged": applied.unchanged})
+    return ok(asdict(applied))
 
 
 def _type(row: Any) -> dict[str, Any]:

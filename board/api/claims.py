@@ -12,8 +12,7 @@ from fastapi import APIRouter, Query, Request
 from fastapi.responses import JSONResponse
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
-from board.access.rights import Act
-from board.api.deps import TheActor, TheBoard, in_thread
+from board.api.deps import TheBoard, TheWorker, in_thread
 from board.api.strict import StrictRoute, ok
 from board.ports import ErrorClass
 from board.rooms import Board
@@ -107,11 +106,10 @@ async def claim(
     request: Request,
     body: ClaimIn,
     board: TheBoard,
-    actor: TheActor,
+    actor: TheWorker,
     wait: Annotated[float | None, Query(ge=0, le=60, description="seconds to wait for work, at most 60")] = None,
 ) -> JSONResponse:
     """Take up to `limit` tasks that wait for outside workers; an empty list when there is none."""
-    actor.require(Act.WORK)
     lanes = None if body.lanes is None else sorted({int(name[1]) for name in body.lanes})
     wanted = WorkWanted(body.worker, body.limit, body.lease, body.types, lanes)
     end = time.monotonic() + (wait or 0)
@@ -131,21 +129,21 @@ async def claim(
 
 
 @router.post("/{claim_id}/heartbeat")
-def heartbeat(claim_id: str, board: TheBoard, actor: TheActor, body: HeartbeatIn | None = None) -> JSONResponse:
+def heartbeat(claim_id: str, board: TheBoard, actor: TheWorker, body: HeartbeatIn | None = None) -> JSONResponse:
     """Still at work: the lease begins anew. `cancel_requested: true` asks to stop."""
     asked = body or HeartbeatIn()
     return _standing(board.claims.heartbeat(_claimed(actor, claim_id, asked), asked.lease))
 
 
 @router.post("/{claim_id}/progress")
-def progress(claim_id: str, body: ProgressIn, board: TheBoard, actor: TheActor) -> JSONResponse:
+def progress(claim_id: str, body: ProgressIn, board: TheBoard, actor: TheWorker) -> JSONResponse:
     """How far it is. The last one is kept with the attempt; the lease stays as it is."""
     given = body.model_dump(exclude={"lease_token"}, exclude_none=True)
     return _standing(board.claims.progress(_claimed(actor, claim_id, body), given))
 
 
 @router.post("/{claim_id}/complete")
-def complete(claim_id: str, body: CompleteIn, board: TheBoard, actor: TheActor) -> JSONResponse:
+def complete(claim_id: str, body: CompleteIn, board: TheBoard, actor: TheWorker) -> JSONResponse:
     """Hand in the result; answered with the task as it stands then. The same again is answered the same."""
     judgement = body.judgement.model_dump(exclude_none=True) if body.judgement else None
     claimed = _claimed(actor, claim_id, body)
@@ -153,21 +151,20 @@ def complete(claim_id: str, body: CompleteIn, board: TheBoard, actor: TheActor) 
 
 
 @router.post("/{claim_id}/fail")
-def fail(claim_id: str, body: FailIn, board: TheBoard, actor: TheActor) -> JSONResponse:
+def fail(claim_id: str, body: FailIn, board: TheBoard, actor: TheWorker) -> JSONResponse:
     """It did not work. The class and the type's rules say whether it is tried again."""
     claimed = _claimed(actor, claim_id, body)
     return _settled(board, lambda: board.claims.fail(claimed, body.message, body.class_, body.code, body.retry_after))
 
 
 @router.post("/{claim_id}/release")
-def release(claim_id: str, board: TheBoard, actor: TheActor, body: OnClaim | None = None) -> JSONResponse:
+def release(claim_id: str, board: TheBoard, actor: TheWorker, body: OnClaim | None = None) -> JSONResponse:
     """Give the task back unworked: it waits again, and no retry is spent."""
     claimed = _claimed(actor, claim_id, body or OnClaim())
     return _settled(board, lambda: board.claims.release(claimed))
 
 
-def _claimed(actor: TheActor, claim_id: str, body: OnClaim) -> Claimed:
-    actor.require(Act.WORK)
+def _claimed(actor: TheWorker, claim_id: str, body: OnClaim) -> Claimed:
     return Claimed(actor, claim_id, body.lease_token)
 
 

@@ -9,8 +9,9 @@ from fastapi import Depends, Query, Request
 from fastapi.concurrency import run_in_threadpool
 from pydantic import BeforeValidator
 
-from board.access.rights import Actor
+from board.access.rights import Act, Actor
 from board.db.pages import DEFAULT_LIMIT, MAX_LIMIT
+from board.review.policy import may_decide
 from board.rooms import Board
 from board.tasks.bodies import Moment
 
@@ -33,12 +34,46 @@ def the_actor(request: Request) -> Actor:
 
 TheBoard = Annotated[Board, Depends(the_board)]
 TheActor = Annotated[Actor, Depends(the_actor)]
+
+
+def _who_may(act: Act) -> Callable[[Actor], Actor]:
+    def check(actor: TheActor) -> Actor:
+        actor.require(act)
+        return actor
+
+    return check
+
+
+def _who_decides(actor: TheActor) -> Actor:
+    may_decide(actor)
+    return actor
+
+
+# Whoever may not do something at all is told so before anything is said about his body.
+TheAdmin = Annotated[Actor, Depends(_who_may(Act.ADMIN))]
+TheOperator = Annotated[Actor, Depends(_who_may(Act.OPERATE))]
+TheSubmitter = Annotated[Actor, Depends(_who_may(Act.SUBMIT))]
+TheWorker = Annotated[Actor, Depends(_who_may(Act.WORK))]
+TheReviewer = Annotated[Actor, Depends(_who_decides)]
 Limit = Annotated[int, Query(ge=1, le=MAX_LIMIT)]
 When = Annotated[Moment | None, BeforeValidator(lambda text: text or None), Query()]
 Cursor = Annotated[str | None, Query()]
 Several = Annotated[str | None, Query(description="one value, or several separated by commas")]
 
-__all__ = ["DEFAULT_LIMIT", "Cursor", "Limit", "Several", "TheActor", "TheBoard", "When"]
+__all__ = [
+    "DEFAULT_LIMIT",
+    "Cursor",
+    "Limit",
+    "Several",
+    "TheActor",
+    "TheAdmin",
+    "TheBoard",
+    "TheOperator",
+    "TheReviewer",
+    "TheSubmitter",
+    "TheWorker",
+    "When",
+]
 
 
 def split(text: str | None) -> tuple[str, ...]:

@@ -10,6 +10,8 @@ from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
+from starlette.responses import Response
+from starlette.routing import Match
 
 from board.access.errors import AccessError
 from board.access.rights import Forbidden
@@ -177,11 +179,29 @@ def field_error(field: str, message: str, code: str) -> ApiError:
     return ApiError(422, code, text, [{"field": field, "message": message}])
 
 
+def methods_here(request: Request) -> list[str]:
+    """What may be done at the address of this request. The framework alone names the methods of one route only."""
+    found = [
+        method
+        for method in ("GET", "POST", "PATCH", "PUT", "DELETE")
+        if any(
+            route.matches({**request.scope, "method": method})[0] is Match.FULL for route in request.app.router.routes
+        )
+    ]
+    return [*found, *(["HEAD"] if "GET" in found else []), "OPTIONS"]
+
+
 def install(api: FastAPI) -> None:
     """Every exception of this application leaves as the contract's error body."""
 
-    async def answer(request: Request, error: Exception) -> JSONResponse:
-        return error_answer(request, translate(error))
+    async def answer(request: Request, error: Exception) -> Response:
+        known = translate(error)
+        if known.status_code == 405:
+            allow = {"Allow": ", ".join(methods_here(request))}
+            if request.method == "OPTIONS":
+                return Response(status_code=204, headers=allow)
+            known.headers = allow
+        return error_answer(request, known)
 
     async def unforeseen(request: Request, error: Exception) -> JSONResponse:
         request_id = getattr(request.state, "request_id", "")
@@ -214,7 +234,7 @@ def _invalid(problems: Sequence[Any]) -> ApiError:
         if problem["type"] == "extra_forbidden":
             message, code = "is not a field of this request; leave it out", "unknown_field"
         elif problem["type"] == "missing":
-            message = "is missing"
+            message = "is missing" if place else "is empty; send a JSON object"
         elif problem["type"] in _PLAIN:
             message = _PLAIN[problem["type"]]
         details.append({"field": field, "message": message})

@@ -10,7 +10,18 @@ from fastapi.responses import JSONResponse
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
 from board.access.rights import Act, Actor
-from board.api.deps import CHANNEL, DEFAULT_LIMIT, Cursor, Limit, Several, TheActor, TheBoard, split
+from board.api.deps import (
+    CHANNEL,
+    DEFAULT_LIMIT,
+    Cursor,
+    Limit,
+    Several,
+    TheActor,
+    TheBoard,
+    TheReviewer,
+    TheWorker,
+    split,
+)
 from board.api.errors import field_error
 from board.api.strict import StrictRoute, listing, ok
 from board.db.clock import read_now
@@ -78,9 +89,8 @@ class ResolveIn(BaseModel):
 
 
 @router.post("")
-def announce(body: OperationIn, board: TheBoard, actor: TheActor) -> JSONResponse:
+def announce(body: OperationIn, board: TheBoard, actor: TheWorker) -> JSONResponse:
     """Announce a call before you make it. 201: reserved, go ahead. 200: what is recorded, and whether to go ahead."""
-    actor.require(Act.WORK)
     made = board.outside_calls.reserve(
         actor, Wish(body.key, body.target, body.request_hash, body.task_id or None, body.execution_id)
     )
@@ -137,31 +147,31 @@ def get_operation(operation_id: str, board: TheBoard, actor: TheActor) -> JSONRe
 
 
 @router.post("/{operation_id}/sent")
-def sent(operation_id: str, board: TheBoard, actor: TheActor, body: StepIn | None = None) -> JSONResponse:
+def sent(operation_id: str, board: TheBoard, actor: TheWorker, body: StepIn | None = None) -> JSONResponse:
     """The call has left your hands."""
     return _step(board, actor, operation_id, "sent", body)
 
 
 @router.post("/{operation_id}/confirm")
-def confirm(operation_id: str, board: TheBoard, actor: TheActor, body: StepIn | None = None) -> JSONResponse:
+def confirm(operation_id: str, board: TheBoard, actor: TheWorker, body: StepIn | None = None) -> JSONResponse:
     """It happened. `external_reference`: the other system's own number of it."""
     return _step(board, actor, operation_id, "confirmed", body)
 
 
 @router.post("/{operation_id}/reject")
-def reject(operation_id: str, board: TheBoard, actor: TheActor, body: StepIn | None = None) -> JSONResponse:
+def reject(operation_id: str, board: TheBoard, actor: TheWorker, body: StepIn | None = None) -> JSONResponse:
     """It certainly did not happen. The key may be reserved again."""
     return _step(board, actor, operation_id, "rejected", body)
 
 
 @router.post("/{operation_id}/unknown")
-def unknown(operation_id: str, board: TheBoard, actor: TheActor, body: StepIn | None = None) -> JSONResponse:
+def unknown(operation_id: str, board: TheBoard, actor: TheWorker, body: StepIn | None = None) -> JSONResponse:
     """It was sent, and you cannot tell whether it happened. A person is asked."""
     return _step(board, actor, operation_id, "unknown", body)
 
 
 @router.post("/{operation_id}/resolve")
-def resolve(operation_id: str, body: ResolveIn, board: TheBoard, actor: TheActor) -> JSONResponse:
+def resolve(operation_id: str, body: ResolveIn, board: TheBoard, actor: TheReviewer) -> JSONResponse:
     """Say what became of an operation whose outcome nobody could tell. Answered with its task, where it has one."""
     verdict = Verdict(body.outcome, reason=body.reason, reference=body.external_reference, result=body.result)
     with board.db.write() as tx:
@@ -176,7 +186,6 @@ def resolve(operation_id: str, body: ResolveIn, board: TheBoard, actor: TheActor
 
 
 def _step(board: Board, actor: Actor, operation_id: str, to: To, body: StepIn | None) -> JSONResponse:
-    actor.require(Act.WORK)
     said = body or StepIn()
     step = Step(to, said.external_reference, said.message, said.execution_id)
     row, repeated = board.outside_calls.step(actor, _id(operation_id), step)

@@ -9,7 +9,7 @@ from fastapi.responses import JSONResponse
 from pydantic import BaseModel, ConfigDict, Field
 
 from board.access.rights import Act
-from board.api.deps import TheActor, TheBoard
+from board.api.deps import TheActor, TheAdmin, TheBoard, TheOperator
 from board.api.strict import StrictRoute, ok
 from board.catalogue.store import UnknownType, list_types
 from board.queue import depth, live
@@ -46,9 +46,8 @@ def get_queue(board: TheBoard, actor: TheActor) -> JSONResponse:
 
 
 @router.patch("")
-def edit_queue(body: QueueEdit, board: TheBoard, actor: TheActor) -> JSONResponse:
+def edit_queue(body: QueueEdit, board: TheBoard, actor: TheAdmin) -> JSONResponse:
     """Change the weights of P0 to P3, or the windows of the day with other weights. Workers follow at once."""
-    actor.require(Act.ADMIN)
     given = {name: getattr(body, name) for name in body.model_fields_set}
     given = {name: value for name, value in given.items() if not (name == "windows" and value is None)}
     with board.db.write() as tx:
@@ -58,20 +57,18 @@ def edit_queue(body: QueueEdit, board: TheBoard, actor: TheActor) -> JSONRespons
 
 
 @router.post("/pause")
-def pause(board: TheBoard, actor: TheActor, body: PauseIn | None = None) -> JSONResponse:
+def pause(board: TheBoard, actor: TheOperator, body: PauseIn | None = None) -> JSONResponse:
     """Take no new work of a type, or none at all. What runs, runs to its end."""
     return _set(board, actor, body or PauseIn(), paused=True)
 
 
 @router.post("/resume")
-def resume(board: TheBoard, actor: TheActor, body: PauseIn | None = None) -> JSONResponse:
+def resume(board: TheBoard, actor: TheOperator, body: PauseIn | None = None) -> JSONResponse:
     """Take work of the type, or of the whole queue, again."""
     return _set(board, actor, body or PauseIn(), paused=False)
 
 
-def _set(board: Board, actor: TheActor, body: PauseIn, *, paused: bool) -> JSONResponse:
-    actor.require(Act.OPERATE)
-
+def _set(board: Board, actor: TheOperator, body: PauseIn, *, paused: bool) -> JSONResponse:
     def edit(rules: QueueRules) -> QueueRules:
         if body.type is None:
             return rules.model_copy(update={"paused": paused})

@@ -10,7 +10,7 @@ from fastapi.responses import JSONResponse
 from pydantic import BaseModel, ConfigDict, Field
 
 from board.access.rights import Act, Actor
-from board.api.deps import CHANNEL, DEFAULT_LIMIT, Cursor, Limit, Several, TheActor, TheBoard, split
+from board.api.deps import CHANNEL, DEFAULT_LIMIT, Cursor, Limit, Several, TheActor, TheBoard, TheReviewer, split
 from board.api.errors import ApiError, field_error
 from board.api.strict import StrictRoute, listing, ok
 from board.review import read
@@ -66,7 +66,7 @@ def get_review(review_id: str, board: TheBoard, actor: TheActor) -> JSONResponse
 
 
 @router.post("/reviews/{review_id}/decision")
-def post_decision(review_id: str, body: DecisionIn, board: TheBoard, actor: TheActor) -> JSONResponse:
+def post_decision(review_id: str, body: DecisionIn, board: TheBoard, actor: TheReviewer) -> JSONResponse:
     """Decide. The same decision by the same actor again is answered 200 with `repeated: true`."""
     if body.version is None or body.content_hash is None:
         missing = "version" if body.version is None else "content_hash"

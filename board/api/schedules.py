@@ -5,8 +5,7 @@ from __future__ import annotations
 from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse
 
-from board.access.rights import Act
-from board.api.deps import CHANNEL, DEFAULT_LIMIT, Cursor, Limit, TheActor, TheBoard
+from board.api.deps import CHANNEL, DEFAULT_LIMIT, Cursor, Limit, TheAdmin, TheBoard
 from board.api.strict import StrictRoute, listing, ok
 from board.upkeep import schedules
 from board.upkeep.schedules import ScheduleEdit, ScheduleIn
@@ -16,26 +15,23 @@ router = APIRouter(prefix="/schedules", tags=["schedules"], route_class=StrictRo
 
 @router.get("")
 def list_schedules(
-    request: Request, board: TheBoard, actor: TheActor, limit: Limit = DEFAULT_LIMIT, cursor: Cursor = None
+    request: Request, board: TheBoard, actor: TheAdmin, limit: Limit = DEFAULT_LIMIT, cursor: Cursor = None
 ) -> JSONResponse:
     """Every schedule, by name, with its next due time."""
-    actor.require(Act.ADMIN)
     with board.db.read() as connection:
         page = schedules.listed(connection, cursor, limit)
     return listing([schedules.shown(row) for row in page.rows], page.next_cursor, request)
 
 
 @router.post("", status_code=201)
-def create_schedule(body: ScheduleIn, board: TheBoard, actor: TheActor) -> JSONResponse:
+def create_schedule(body: ScheduleIn, board: TheBoard, actor: TheAdmin) -> JSONResponse:
     """A new schedule. Its task is checked now, as POST /tasks would."""
-    actor.require(Act.ADMIN)
     return ok(schedules.shown(board.schedules.create(body, actor.by(CHANNEL))), 201)
 
 
 @router.get("/{name}")
-def get_schedule(name: str, board: TheBoard, actor: TheActor) -> JSONResponse:
+def get_schedule(name: str, board: TheBoard, actor: TheAdmin) -> JSONResponse:
     """One schedule with its last firings, the newest first."""
-    actor.require(Act.ADMIN)
     with board.db.read() as connection:
         row = schedules.one(connection, name)
         fired = schedules.last_firings(connection, name)
@@ -43,15 +39,13 @@ def get_schedule(name: str, board: TheBoard, actor: TheActor) -> JSONResponse:
 
 
 @router.patch("/{name}")
-def edit_schedule(name: str, body: ScheduleEdit, board: TheBoard, actor: TheActor) -> JSONResponse:
+def edit_schedule(name: str, body: ScheduleEdit, board: TheBoard, actor: TheAdmin) -> JSONResponse:
     """Change, pause or resume it. `version` must be the one that was read, else 409."""
-    actor.require(Act.ADMIN)
     return ok(schedules.shown(board.schedules.edit(name, body, actor.by(CHANNEL))))
 
 
 @router.delete("/{name}")
-def delete_schedule(name: str, board: TheBoard, actor: TheActor) -> JSONResponse:
+def delete_schedule(name: str, board: TheBoard, actor: TheAdmin) -> JSONResponse:
     """It fires no more; the tasks that it has put in stay."""
-    actor.require(Act.ADMIN)
     board.schedules.remove(name, actor.by(CHANNEL))
     return ok({"name": name, "deleted": True})

@@ -20,6 +20,7 @@ from board.api.deps import (
     Several,
     TheActor,
     TheBoard,
+    TheSubmitter,
     When,
     in_thread,
     split,
@@ -53,7 +54,7 @@ async def create_task(
     request: Request,
     body: TaskIn,
     board: TheBoard,
-    actor: TheActor,
+    actor: TheSubmitter,
     wait: Wait = None,
     idempotency_key: Annotated[str | None, Header()] = None,
 ) -> Response:
@@ -61,7 +62,6 @@ async def create_task(
 
     With `Accept: text/event-stream` the answer streams what happens to it, as `GET /tasks/{task_id}/stream` does.
     """
-    actor.require(Act.SUBMIT)
     streamed = wants_stream(request.headers.get("accept"))
 
     def take(caller: Caller) -> tuple[Taken, dict[str, Any]]:

@@ -36,11 +36,12 @@ class BadCatalogue(Exception):
 
 @dataclass(slots=True)
 class Applied:
-    """What an apply has changed, by name."""
+    """What an apply has changed, by name. warnings: plain sentences."""
 
     created: list[str] = field(default_factory=list)
     updated: list[str] = field(default_factory=list)
     unchanged: list[str] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
 
 
 def parse(text: str, environment: Mapping[str, str] = os.environ) -> dict[str, Any]:
@@ -93,6 +94,7 @@ def apply(
         _note(applied, f"connection {spec.name}", _write_connection(tx, spec, raw, vault, author))
     for _, type_spec, raw in new_types:
         _note(applied, f"type {type_spec.name}", _write_type(tx, type_spec, raw, author))
+        applied.warnings += served.doubts(type_spec)
     return applied
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import Any
 
+from board import templating
 from board.catalogue.spec import ConnectionSpec, TypeSpec
 from board.effects.guard import check_never
 from board.ports import Handler, Refused
@@ -87,6 +89,34 @@ def _values(spec: TypeSpec) -> Iterator[Problem]:
     """What no single field shows. Checked here and not in the format: types that are stored already stay readable."""
     if spec.retention is not None and spec.retention < SHORTEST_RETENTION:
         yield "retention", "must be at least 1h, or forever"
+    if spec.retry.base > spec.retry.cap:
+        yield "retry.base", f"{spec.retry.base:g}s is longer than retry.cap, the longest pause ({spec.retry.cap:g}s)"
+    for path, value, known in _templates(spec):
+        for name in templating.unknown_names(value, known):
+            yield path, f"“{name}” is not known to this template; there are: {', '.join(sorted(known))}"
+
+
+def _templates(spec: TypeSpec) -> Iterator[tuple[str, Any, frozenset[str]]]:
+    """(path, value, the names that it may use) of everything in a type that holds templates."""
+    yield "task_id", spec.task_id, templating.OF_BODY
+    of_body = templating.OF_BODY - {"priority"} | {"task_id"}
+    if isinstance(spec.priority, str):
+        yield "priority", spec.priority, of_body
+    else:
+        for index, rule in enumerate(spec.priority):
+            yield f"priority[{index}].when", f"{{{{ {rule.when} }}}}" if rule.when else None, of_body
+    yield "handler.inputs", spec.handler.inputs, templating.OF_TASK
+    yield "limits.concurrency_key", spec.limits.concurrency_key, templating.OF_BODY | {"task_id"}
+    yield "review.risk", spec.review.risk, templating.OF_TASK
+    if spec.action is not None:
+        yield "action.operation_key", spec.action.operation_key, templating.OF_TASK
+
+
+def doubts(spec: TypeSpec) -> list[str]:
+    """What is allowed and yet hardly meant, as plain sentences."""
+    if spec.review.when == "rules" and not spec.review.rules:
+        return [f"The type {spec.name} says `review: {{when: rules}}` and has no rules, so nobody is asked by it."]
+    return []
 
 
 def _later(spec: TypeSpec) -> Iterator[Problem]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,7 +15,7 @@ from board.access.rights import CONSOLE
 from board.catalogue import store
 from board.catalogue.apply import Applied, apply, parse
 from board.cli.context import Context, opened
-from board.cli.output import AsJson, day, print_json, print_table
+from board.cli.output import AsJson, day, print_json, print_table, remark
 from board.worker.registry import load_handlers
 
 types = typer.Typer(help="Task types.", no_args_is_help=True)
@@ -100,8 +101,10 @@ def _apply(board: Context, data: dict[str, Any]) -> Applied:
 
 def _tell(applied: Applied, as_json: bool) -> None:
     if as_json:
-        print_json({"created": applied.created, "updated": applied.updated, "unchanged": applied.unchanged})
+        print_json(asdict(applied))
         return
+    for warning in applied.warnings:
+        remark(warning)
     for word in ("created", "updated", "unchanged"):
         for name in getattr(applied, word):
             print(f"{word}: {name}")

@@ -42,6 +42,8 @@ def parse(raw: bytes) -> Any:
 
 def load(raw: bytes) -> Any:
     """A JSON body whose parts are still to be checked, one by one. Of a key that stands twice the last value counts."""
+    if not raw.strip():
+        raise NotJson("The body is empty; send JSON.")
     try:
         return json.loads(raw.decode("utf-8-sig"), parse_constant=_no_constant, parse_int=_integer)
     except UnicodeDecodeError as error:

@@ -28,16 +28,40 @@ def test_the_first_link_makes_the_owner_and_then_there_is_no_such_link(db: Datab
         assert links.owner_link(tx) is None
 
 
-def test_each_start_gives_a_fresh_link_and_ends_the_former(db: Database) -> None:
+@pytest.mark.parametrize("used", [0, 1, 2])
+def test_each_start_gives_a_fresh_link_and_the_former_stay_good_until_one_is_used(db: Database, used: int) -> None:
+    given: list[str] = []
+    for _ in range(3):
+        with db.write() as tx:
+            token = links.owner_link(tx)
+        assert token is not None
+        given.append(token)
+    assert len(set(given)) == 3
+    with db.read() as connection:
+        assert all(links.look(connection, token) is not None for token in given)
     with db.write() as tx:
-        former, fresh = links.owner_link(tx), links.owner_link(tx)
-        assert former is not None
-        assert fresh is not None
+        links.use(tx, given[used], email="a@b.org", password=PASSWORD)
+    for token in given:
+        with db.write() as tx, pytest.raises(AccessError, match="ask for a new one"):
+            links.use(tx, token, email="other@b.org", password=PASSWORD)
+    with db.read() as connection:
+        assert [person.email for person in users.list_users(connection)] == ["a@b.org"]
+
+
+def test_a_user_has_one_link_at_a_time(db: Database) -> None:
+    with db.write() as tx:
+        person = users.add(tx, "a@b.org", "viewer")
+        former, fresh = links.user_link(tx, person.id), links.user_link(tx, person.id)
         assert links.look(tx, former) is None
         assert links.look(tx, fresh) is not None
-        with pytest.raises(AccessError, match="ask for a new one"):
-            links.use(tx, former, email="a@b.org", password=PASSWORD)
-        assert users.list_users(tx) == []
+
+
+def test_links_that_were_never_used_do_not_pile_up(db: Database, at: Callable[[float], None]) -> None:
+    for day in range(3):
+        at(day * (links.LIFETIME + 1))
+        with db.write() as tx:
+            links.owner_link(tx)
+            assert len(tx.execute(select(setup_links)).all()) == 1
 
 
 def test_looking_uses_nothing_up(db: Database) -> None:

@@ -139,6 +139,69 @@ def test_a_wrong_method_is_405(one_api: Api, method: str, path: str) -> None:
     assert answer.headers["allow"]
 
 
+@pytest.mark.parametrize(
+    ("path", "methods"),
+    [
+        ("/me", "GET, HEAD, OPTIONS"),
+        ("/tasks", "GET, POST, HEAD, OPTIONS"),
+        ("/tasks/T-1", "GET, PATCH, HEAD, OPTIONS"),
+        ("/tasks/T-1/cancel", "POST, OPTIONS"),
+        ("/keys/x", "DELETE, OPTIONS"),
+    ],
+)
+def test_options_names_every_method_of_an_address(one_api: Api, path: str, methods: str) -> None:
+    url = f"{one_api.url}/api/v1{path}"
+    answer = httpx2.request("OPTIONS", url, trust_env=False)  # what is in the reference is no secret
+    assert (answer.status_code, answer.headers["allow"], answer.content) == (204, methods, b"")
+    assert answer.headers["x-request-id"]
+    assert httpx2.request("PUT", url, trust_env=False).headers["allow"] == methods
+    assert httpx2.request("OPTIONS", f"{one_api.url}/api/v1/nope", trust_env=False).status_code == 404
+
+
+@pytest.mark.parametrize("path", ["/me", "/tasks", "/tasks?limit=1", "/tasks/nope", "/queue?colour=red", "/keys/x"])
+def test_head_is_answered_like_get_without_the_body(one_api: Api, path: str) -> None:
+    known = {"Authorization": f"Bearer {BOOTSTRAP}"}
+    for headers in (known, {}):
+        url = f"{one_api.url}/api/v1{path}"
+        got = httpx2.get(url, headers=headers | {"X-Request-Id": "same"}, trust_env=False)
+        head = httpx2.head(url, headers=headers | {"X-Request-Id": "same"}, trust_env=False)
+        assert (head.status_code, head.content) == (got.status_code, b"")
+        names = ("content-type", "content-length", "x-request-id", "cache-control")
+        assert [head.headers.get(name) for name in names] == [got.headers.get(name) for name in names]
+
+
+@pytest.mark.parametrize("raw", [b"", b" \n "])
+@pytest.mark.parametrize(
+    "path", ["/tasks", "/tasks/bulk", "/types", "/keys", "/users", "/claims", "/schedules", "/operations/1/resolve"]
+)
+def test_an_empty_body_is_said_to_be_empty(one_api: Api, path: str, raw: bytes) -> None:
+    answer = one_api.post(path, content=raw)
+    assert answer.status_code in (400, 422)
+    assert "empty" in answer.json()["message"]
+
+
+WRONG_BODIES = [
+    ("/keys", {"admin"}),
+    ("/users", {"admin"}),
+    ("/types", {"admin"}),
+    ("/connections", {"admin"}),
+    ("/schedules", {"admin"}),
+    ("/operations/1/resolve", {"review", "admin"}),
+    ("/reviews/1/decision", {"review", "admin"}),
+    ("/claims", {"work", "admin"}),
+    ("/tasks", {"submit", "admin"}),
+]
+
+
+@pytest.mark.parametrize("scope", ["submit", "read", "work", "review", "admin"])
+def test_who_may_not_is_told_so_before_anything_is_said_about_his_body(api: Api, scope: str) -> None:
+    key = api.as_key(scope)
+    for path, scopes in WRONG_BODIES:
+        for body in ({"colour": "red"}, []):
+            assert key.post(path, json=body).status_code == (422 if scope in scopes else 403), path
+    assert key.patch("/queue", json={"colour": "red"}).status_code == (422 if scope == "admin" else 403)
+
+
 def test_a_request_has_an_id_and_may_bring_its_own(one_api: Api) -> None:
     assert one_api.get("/me", headers={"X-Request-Id": "n8n.exec-7_a"}).headers["x-request-id"] == "n8n.exec-7_a"
     for bad in ("", "a b", "x" * 101, "<script>"):

@@ -39,6 +39,13 @@ def test_the_same_again_changes_nothing(board: Board, put: Apply) -> None:
     assert (old.title, new.version, new.spec.title) == (None, 2, "New")
 
 
+def test_rules_that_are_none_are_taken_with_a_warning(put: Apply) -> None:
+    applied = put(types=[TRIAL | {"review": {"when": "rules"}}, TRIAL | {"name": "other"}])
+    assert applied.created == ["type trial", "type other"]
+    said = "The type trial says `review: {when: rules}` and has no rules, so nobody is asked by it."
+    assert applied.warnings == [said]
+
+
 @pytest.mark.parametrize("bad", [{"name": "bad"}, {"name": "bad", "handler": {"use": "echo"}, "colour": 1}])
 def test_nothing_of_a_bad_file_is_applied(board: Board, put: Apply, bad: dict[str, Any]) -> None:
     with pytest.raises(BadCatalogue):

@@ -63,6 +63,20 @@ def problems(part: dict[str, Any]) -> dict[str, str]:
         {"limits": {"concurrency_key": "{{ payload.phone | phone }}", "rate": "1000000/d"}},
         {"max_crashes": 5},
         {"fields": [], "limits": {}, "retention": "30d", "owner": None},
+        {"retry": {"base": "10m"}},
+        {"retry": {"base": "1s", "cap": "1s"}},
+        {"task_id": "{% set id = payload.id %}{{ id }}:{{ source }}:{{ type }}:{{ today }}:{{ title }}"},
+        {"task_id": "{{ tags | join('-') }}:{{ range(3) | join }}:{{ callback.url }}:{{ now }}:{{ priority }}"},
+        {
+            "handler": {
+                "use": "echo",
+                "inputs": {"a": "{{ review.instruction or attempt }}", "b": ["{{ round }}", "{{ task_id }}"]},
+            }
+        },
+        {
+            "action": ACTION
+            | {"operation_key": "p:{{ result.id }}:{{ judgement.verdict }}:{{ decision.by }}:{{ round }}"}
+        },
         {"retention": "1h"},
         {"retention": "forever"},
     ],
@@ -151,6 +165,15 @@ def test_what_is_not_served_yet_says_so(part: dict[str, Any], path: str) -> None
         ({"retry": {"max": -1}}, "retry.max"),
         ({"retry": {"max": 101}}, "retry.max"),
         ({"retry": {"base": 5}}, "retry.base"),
+        ({"retry": {"base": "11m"}}, "retry.base"),
+        ({"retry": {"base": "2s", "cap": "1s"}}, "retry.base"),
+        ({"task_id": "{{ sourcce }}:{{ payload.id }}"}, "task_id"),
+        ({"task_id": "{{ payload.id }}:{{ round }}"}, "task_id"),
+        ({"task_id": "{{ task_id }}"}, "task_id"),
+        ({"priority": "{{ priority }}"}, "priority"),
+        ({"priority": [{"when": "paylod.amount > 1", "use": "P0"}]}, "priority[0].when"),
+        ({"handler": {"use": "echo", "inputs": {"a": ["{{ payload.a }} {{ paylod.b }}"]}}}, "handler.inputs"),
+        ({"action": ACTION | {"operation_key": "publish:{{ payload.id }}:{{ reslt.x }}"}}, "action.operation_key"),
         ({"retry": {"on_permanent": "done"}}, "retry.on_permanent"),
         ({"retry": {"rules": [{"when": {"status": 429}, "class": "odd"}]}}, "retry.rules[0].class"),
         ({"retry": {"rules": [{"class": "quota"}]}}, "retry.rules[0].when"),

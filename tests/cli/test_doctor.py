@@ -158,3 +158,17 @@ def test_sqlite_on_a_network_file_system_is_wrong_and_no_process_starts(
         assert "network file system (nfs4)" in refused.err
         assert "PostgreSQL" in refused.err
     assert not (tmp_path / "data").exists()
+
+
+def test_a_type_that_is_hardly_meant_so_is_a_warning(board: Run, tmp_path: Path) -> None:
+    (tmp_path / "types.yaml").write_text(
+        "types: [{name: trial, handler: {use: echo}, review: {when: rules}}, {name: good, handler: {use: echo}}]"
+    )
+    applied = board("types", "apply", "types.yaml")
+    assert (applied.code, applied.out) == (0, "created: type trial\ncreated: type good\n")
+    assert "has no rules" in applied.err
+    assert len(board("types", "apply", "types.yaml", "--json").json["warnings"]) == 1
+    answer = board("doctor", "--json")
+    assert answer.code == 0
+    said = [it["message"] for it in answer.json["data"] if it["status"] == "warning"]
+    assert said == ["The type trial says `review: {when: rules}` and has no rules, so nobody is asked by it."]
