@@ -14,6 +14,7 @@ import typer
 
 from board.cli import catalogue, keys, serve, tasks, users
 from board.cli.archive import archive
+from board.cli.backup import backup, restore
 from board.cli.doctor import doctor
 from board.cli.errors import sentence
 from board.cli.migrate import migrate
@@ -39,6 +40,8 @@ _COMMANDS: tuple[Callable[..., None], ...] = (
     tasks.requeue,
     tasks.acknowledge,
     archive,
+    backup,
+    restore,
 )
 for command in _COMMANDS:
     app.command()(command)

@@ -9,6 +9,7 @@ from sqlalchemy.exc import DatabaseError
 
 from board.access.errors import AccessError, WrongKey
 from board.access.rights import Forbidden
+from board.backup import BackupRefused
 from board.catalogue.apply import BadCatalogue
 from board.catalogue.store import UnknownType
 from board.db.migrate import SchemaError
@@ -28,6 +29,7 @@ from board.worker.presence import SecondHost
 # Errors whose text is written for people.
 EXPECTED = (
     AccessError,
+    BackupRefused,
     BadCatalogue,
     BadFilter,
     BadPlace,

@@ -36,10 +36,22 @@ def downgrade(url: str, revision: str) -> None:
         command.downgrade(_config(connection), revision)
 
 
+def newest() -> str:
+    """The schema that this program needs."""
+    head = ScriptDirectory(str(_SCRIPTS)).get_current_head()
+    assert head is not None
+    return head
+
+
+def known() -> set[str]:
+    """Every schema that this program can bring up to its own."""
+    return {script.revision for script in ScriptDirectory(str(_SCRIPTS)).walk_revisions()}
+
+
 def check(connection: Connection) -> None:
     """Raise SchemaError unless the schema is exactly the one this program was made for."""
     here = revision(connection)
-    head = ScriptDirectory(str(_SCRIPTS)).get_current_head()
+    head = newest()
     if here is None:
         raise SchemaError(
             "The database is empty. Run `board migrate` first, or use `board up`, which does it by itself."
