@@ -174,6 +174,11 @@ class Board:
         for pool in pools:
             self.signals.send(_CALLS[pool])
 
+    def wake_outbox(self, tx: Connection) -> None:
+        """After the commit: a callback is due now. Workers of other processes find it within a second."""
+        if self.consumer is not None:
+            after_commit(tx, self.consumer.wake_outbox)
+
     def close(self) -> None:
         if self.feed is not None:
             self.feed.close()

@@ -20,6 +20,7 @@ from board.catalogue.store import UnknownType
 from board.db.engine import AWAY
 from board.db.pages import BadCursor
 from board.effects.outside import OtherContent
+from board.effects.resend import NotResendable
 from board.effects.steps import IllegalStep, NoSuchOperation, NotYours
 from board.logs import first_line
 from board.review.decide import DecisionRefused
@@ -98,6 +99,8 @@ def translate(error: Exception) -> ApiError:
             return ApiError(410, "archived", str(error), [{"status": error.status, "day": str(error.day)}])
         case NoSuchTask():
             return ApiError(404, "task_not_found", str(error))
+        case NotResendable():
+            return ApiError(409, "not_resendable", str(error))
         case NoSuchClaim():
             return ApiError(404, "claim_not_found", str(error))
         case NoSuchOperation():
@@ -162,6 +165,7 @@ EXPECTED: tuple[type[Exception], ...] = (
     NotYours,
     OtherContent,
     IllegalStep,
+    NotResendable,
     IllegalMove,
     Stale,
     DecisionRefused,

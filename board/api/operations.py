@@ -29,6 +29,7 @@ from board.effects import journal, operations
 from board.effects import listing as ledger
 from board.effects.listing import STATUSES, Filter
 from board.effects.operations import MAX_KEY
+from board.effects.resend import resend
 from board.effects.steps import NoSuchOperation, Step, To
 from board.effects.view import entry_document, operation_document, try_document
 from board.review.decide import Verdict
@@ -86,6 +87,12 @@ class ResolveIn(BaseModel):
     reason: Annotated[str, Field(min_length=1, max_length=10_000)]
     external_reference: Reference | None = None
     result: Any = None
+
+
+class ResendIn(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    reason: Annotated[str | None, Field(max_length=2000)] = None
 
 
 @router.post("")
@@ -168,6 +175,15 @@ def reject(operation_id: str, board: TheBoard, actor: TheWorker, body: StepIn | 
 def unknown(operation_id: str, board: TheBoard, actor: TheWorker, body: StepIn | None = None) -> JSONResponse:
     """It was sent, and you cannot tell whether it happened. A person is asked."""
     return _step(board, actor, operation_id, "unknown", body)
+
+
+@router.post("/{operation_id}/resend")
+def send_again(operation_id: str, board: TheBoard, actor: TheActor, body: ResendIn | None = None) -> JSONResponse:
+    """Send a callback again, now, under the same webhook-id and with the same bytes."""
+    with board.db.write() as tx:
+        row = resend(tx, actor, operation_id, CHANNEL, body.reason if body else None)
+        board.wake_outbox(tx)
+    return ok(_documents(board, [row])[0])
 
 
 @router.post("/{operation_id}/resolve")

@@ -13,8 +13,7 @@ from board.api.deps import CHANNEL, TheActor, TheBoard
 from board.api.errors import ApiError
 from board.api.reviews import DecisionIn, decide
 from board.api.strict import StrictRoute, listing, ok
-from board.db.clock import read_now
-from board.effects import operations, view
+from board.effects import shown
 from board.review.visits import latest_review
 from board.signals.signal import Call
 from board.tasks import acknowledge as acknowledging
@@ -113,11 +112,10 @@ def reject(task_id: str, board: TheBoard, actor: TheActor, body: ShorthandIn | N
 
 @router.get("/operations")
 def list_operations(task_id: str, board: TheBoard, actor: TheActor) -> JSONResponse:
-    """What this task has done outside, or tried to."""
+    """What this task has done outside, or tried to, with what came back."""
     with board.db.read() as connection:
         row = visible(connection, actor, task_id)
-        moment = read_now(connection)
-        return listing([view.operation_document(item, moment) for item in operations.of_task(connection, row["id"])])
+        return listing(shown.of_task(connection, row["id"]))
 
 
 def _answer(board: TheBoard, actor: TheActor, task_id: str) -> JSONResponse:

@@ -4,21 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
-from urllib.parse import urlsplit
 
-from sqlalchemy import Connection, RowMapping, insert
+from sqlalchemy import Connection, RowMapping, case, insert, select, update
 
 from board.catalogue.store import Catalogue
 from board.db.clock import now
 from board.db.types import dump_json
+from board.effects.addresses import masked, receiver
 from board.effects.models import operations
-from board.effects.operations import CALLBACK, request_hash
+from board.effects.operations import CALLBACK, OPEN, request_hash
 from board.tasks.ledger import Moved
 from board.tasks.states import Status
 from board.tasks.view import time
 
 # A receiver that is down over a weekend still gets its word; after that somebody has noticed.
 GIVE_UP_AFTER = 3 * 86400.0
+# So long an event that is no longer the latest of its task is tried before the later one leaves without it. A receiver
+# that starts anew is back by then; nobody should wait much longer for the end of a task because of its middle.
+OUTDATED_AFTER = 600.0
+# A call may just be out for a row that is tried again sooner than this; seconds, longer than any call takes.
+TAKEN_SECONDS = 60.0
 
 Documents = Callable[[Connection, RowMapping], dict[str, Any]]
 
@@ -51,6 +56,8 @@ class Callbacks:
                 kind=CALLBACK,
                 target=masked(url),
                 url=url,
+                receiver=receiver(url),
+                after=_before_it(tx, task["id"], url),
                 request_hash=request_hash(body),
                 body=body.decode(),
                 status="reserved",
@@ -62,21 +69,36 @@ class Callbacks:
         )
 
 
+def _before_it(tx: Connection, task: int, url: str) -> int | None:
+    """The event of the same task that is still on its way to the same address: the new one leaves after it.
+
+    It is outdated from now on: tried at once if it is only waiting, and given up soon. Locked until the commit, so that
+    whoever closes it just now sees the new one.
+    """
+    earlier = (
+        select(operations.c.id)
+        .where(operations.c.task == task, operations.c.kind == CALLBACK, operations.c.url == url)
+        .where(operations.c.status.in_(OPEN))
+        .order_by(operations.c.id.desc())
+        .limit(1)
+    )
+    if tx.dialect.name == "postgresql":
+        earlier = earlier.with_for_update()
+    found = tx.execute(earlier).scalar()
+    if found is None:
+        return None
+    due, end = operations.c.next_try_at, operations.c.give_up_at
+    tx.execute(
+        update(operations)
+        .where(operations.c.id == found)
+        .values(
+            next_try_at=case((due > now(TAKEN_SECONDS), now()), else_=due),
+            give_up_at=case((end > now(OUTDATED_AFTER), now(OUTDATED_AFTER)), else_=end),
+        )
+    )
+    return int(found)
+
+
 def envelope(event: str, seq: int, task: dict[str, Any], at: str | None) -> bytes:
     """The body of every outgoing webhook. `seq` grows per task: a receiver drops what is older than it has seen."""
     return dump_json({"event": event, "seq": seq, "task": task, "decision": task.get("decision"), "at": at}).encode()
-
-
-def masked(url: str) -> str:
-    """An address for people: resume addresses carry their secret in the query, so that is left out."""
-    parts = urlsplit(url)
-    host = parts.hostname or ""
-    host = f"[{host}]" if ":" in host else host
-    return f"{parts.scheme}://{host}{f':{parts.port}' if parts.port else ''}{parts.path or '/'}" + (
-        "?…" if parts.query else ""
-    )
-
-
-def receiver(target: str) -> str:
-    """Scheme, host and port of a masked address, with the slash after it: whom one call may hold up."""
-    return "/".join(target.split("/", 3)[:3]) + "/"

@@ -2,32 +2,76 @@
 
 from __future__ import annotations
 
-import asyncio
 import random
 import time
-from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
 
-from sqlalchemy import Connection, RowMapping, func, select, update
+from sqlalchemy import Connection, Select, and_, bindparam, exists, func, select, text, update
 
-from board.db.clock import now
+from board.db.clock import now, read_now
 from board.db.engine import Database
+from board.db.types import UtcTime
 from board.effects import signing
-from board.effects.callbacks import receiver
+from board.effects.answers import TOO_EARLY, read
+from board.effects.callbacks import TAKEN_SECONDS
 from board.effects.http import Doors
-from board.effects.models import operations
-from board.effects.operations import CALLBACK, close, log_delivery
-from board.effects.webhook import TIMEOUT, post, read
+from board.effects.models import BEHIND, IN_TURN, operations
+from board.effects.operations import CALLBACK, OPEN, Closed, Delivered, close_many, log_deliveries
+from board.effects.webhook import post
 from board.ports import Cause, ErrorClass, Failure, Lost, NotSent, Outcome, Refused, Success, UnknownOutcome
+from board.tasks.text import clean
 
-# A sender that dies leaves its rows to the next one after this time: longer than any call may take.
-TAKEN_SECONDS = TIMEOUT + 30.0
 LONGEST_ASKED = 86_400.0  # a receiver that asks for more than a day is asked again after a day
 BASE_SECONDS, CAP_SECONDS = 5.0, 3600.0  # the first pause, and the longest; doubled in between
-# Calls at the same time to one receiver, and to all of them: a receiver that hangs keeps its own few lines busy only.
-PER_RECEIVER, MOST = 8, 100
-WINDOW = 100  # due rows looked at in one go
+EARLY_SECONDS = 1.0  # the first pause for an n8n that has not come to its Wait node: that is a matter of moments
+RECEIVERS = 50  # receivers looked at in one go, those whose word has waited longest first
+
+# Every receiver with word that is due. The loose scan jumps from one receiver to the next in ix_operations_outbox: a
+# hundred thousand rows for one that is down cost no more than one row.
+_DUE = text("""
+WITH RECURSIVE receivers (name) AS (
+    SELECT min(receiver) FROM operations WHERE next_try_at IS NOT NULL AND after IS NULL
+    UNION ALL
+    SELECT (
+        SELECT min(o.receiver) FROM operations AS o
+        WHERE o.next_try_at IS NOT NULL AND o.after IS NULL AND o.receiver > receivers.name
+    ) FROM receivers WHERE receivers.name IS NOT NULL
+), due AS (
+    SELECT name, (
+        SELECT min(o.next_try_at) FROM operations AS o
+        WHERE o.next_try_at IS NOT NULL AND o.after IS NULL AND o.receiver = receivers.name
+    ) AS soonest FROM receivers WHERE name IS NOT NULL
+)
+SELECT name FROM due WHERE soonest <= board_now() ORDER BY soonest
+""")
+
+
+@dataclass(frozen=True, slots=True)
+class Due:
+    """One row that is to be sent now. outdated: a later event of the same task has been sent before."""
+
+    operation: int
+    key: str
+    url: str
+    receiver: str
+    body: bytes
+    tries: int
+    give_up_at: datetime
+    outdated: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """One try of one row, and what came of it. milliseconds: of the call; http_status: None without an answer."""
+
+    due: Due
+    outcome: Outcome
+    http_status: int | None
+    detail: str
+    milliseconds: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,89 +79,147 @@ class Outbox:
     db: Database
     secret: str  # signs what goes to a task's callback_url
 
-    def take(self, busy: Mapping[str, int]) -> list[RowMapping]:
-        """Due rows, soonest first, marked as being sent; empty when there is nothing to do, or no line free.
+    def take(self, room: Callable[[str], int]) -> list[Due]:
+        """Due rows, marked as being sent, those that waited longest first; empty when nothing is due, or no room.
 
-        busy: calls under way, by receiver. Rows that another process is just taking are skipped.
+        room: how many rows may be taken for a receiver. Rows that another process is just taking are skipped.
         """
-        full = [where for where, calls in busy.items() if calls >= PER_RECEIVER]
-        free = MOST - sum(busy.values())
+        with self.db.read() as connection:
+            due = [(name, lines) for name in connection.execute(_DUE).scalars() if (lines := room(name)) > 0]
+        if not due:
+            return []
         with self.db.write() as tx:
-            due = (
-                select(operations.c.id, operations.c.target)
-                .where(operations.c.next_try_at <= now(), operations.c.kind == CALLBACK)
-                .where(*(~operations.c.target.startswith(where, autoescape=True) for where in full))
-                .order_by(operations.c.next_try_at, operations.c.id)
-                .limit(WINDOW)
-            )
-            if tx.dialect.name == "postgresql":
-                due = due.with_for_update(skip_locked=True)
-            picked: list[int] = []
-            calls = Counter(busy)
-            for row in tx.execute(due):
-                where = receiver(row.target)
-                if calls[where] < PER_RECEIVER and len(picked) < free:
-                    calls[where] += 1
-                    picked.append(row.id)
-            if not picked:
-                return []
-            return list(
-                tx.execute(
-                    update(operations)
-                    .where(operations.c.id.in_(picked), operations.c.status.in_(["reserved", "sent"]))
-                    .values(
-                        status="sent",
-                        tries=operations.c.tries + 1,
-                        sent_at=func.coalesce(operations.c.sent_at, now()),
-                        next_try_at=now(TAKEN_SECONDS),
-                    )
-                    .returning(operations)
-                ).mappings()
-            )
+            outdated: dict[int, bool] = {}
+            for name, lines in due[:RECEIVERS]:
+                outdated |= {row.id: row.outdated for row in tx.execute(_first_of(tx, name, lines))}
+            return _taken(tx, outdated) if outdated else []
 
-    async def send(self, row: RowMapping, doors: Doors) -> None:
-        """One try of one row, and what follows from it. The id stays, time and signature are fresh."""
-        body = str(row["body"]).encode()
+    async def send(self, due: Due, doors: Doors) -> Sent:
+        """One try. The id stays, time and signature are fresh."""
+        headers = signing.headers(due.key, due.body, signing.secrets_of(self.secret))
+        if due.outdated:
+            headers["x-board-outdated"] = "true"
         begun = time.monotonic()
         outcome: Outcome
         status: int | None = None
-        detail = ""
         try:
-            headers = signing.headers(row["key"], body, signing.secrets_of(self.secret))
-            answer = await post(doors.common(), row["url"], headers, body)
-            status, detail = answer.status, answer.text
-            outcome = read(answer, row["target"])
-        except (NotSent, Lost) as error:
-            outcome, detail = UnknownOutcome(str(error)), str(error)
+            answer = await post(doors.repeating(), due.url, headers, due.body)
+            status, detail, outcome = answer.status, answer.text, read(answer, due.url)
+        except NotSent as error:
+            detail, outcome = str(error), Failure(ErrorClass.TRANSIENT, Cause.NETWORK, str(error))
+        except Lost as error:
+            detail, outcome = str(error), UnknownOutcome(str(error))
         except Refused as error:
-            outcome, detail = Failure(ErrorClass.PERMANENT, Cause.PRECONDITION, str(error)), str(error)
-        milliseconds = int((time.monotonic() - begun) * 1000)
-        await asyncio.to_thread(self._close, row, outcome, status, detail, milliseconds)
+            detail, outcome = str(error), Failure(ErrorClass.PERMANENT, Cause.PRECONDITION, str(error))
+        return Sent(due, outcome, status, detail, int((time.monotonic() - begun) * 1000))
 
-    def _close(self, row: RowMapping, outcome: Outcome, status: int | None, detail: str, milliseconds: int) -> None:
+    def record(self, tries: Sequence[Sent]) -> bool:
+        """Write what came of tries, in one transaction: closed, or put off. True when others may leave now."""
+        tries = sorted(tries, key=lambda it: it.due.operation)  # two who lock many rows lock them in one order
         with self.db.write() as tx:
-            match outcome:
-                case Success():
-                    word = "confirmed"
-                    close(tx, row["id"], "confirmed", external_reference=outcome.reference)
-                case Failure() if outcome.error_class is ErrorClass.PERMANENT:
-                    word = "rejected"
-                    close(tx, row["id"], "rejected", error=outcome.message)
-                case _:
-                    # At least once: what may or may not have arrived goes again under the same webhook-id.
-                    word = "transient" if isinstance(outcome, Failure) else "unknown"
-                    asked = outcome.retry_after if isinstance(outcome, Failure) else None
-                    self._put_off(tx, row, outcome.message, asked)
-            log_delivery(tx, row["id"], milliseconds=milliseconds, http_status=status, outcome=word, detail=detail)
+            moment, released = read_now(tx), 0
+            closed: list[Closed] = []
+            put_off: list[dict[str, Any]] = []
+            for it in tries:
+                pause = _pause(it, (it.due.give_up_at - moment).total_seconds())
+                if pause is None:
+                    closed.append(_closed(it))
+                else:
+                    at = moment + timedelta(seconds=pause)
+                    put_off.append({"row": it.due.operation, "at": at, "error": _words(it.outcome)})
+            close_many(tx, closed)
+            if closed:
+                behind = BEHIND, operations.c.after.in_([it.operation for it in closed])
+                released = tx.execute(update(operations).where(*behind).values(after=None)).rowcount
+            if put_off:
+                tx.execute(_PUT_OFF, put_off)
+            log_deliveries(tx, [_logged(it) for it in tries])
+        return released > 0
 
-    @staticmethod
-    def _put_off(tx: Connection, row: RowMapping, message: str, asked: float | None) -> None:
-        pause = min(CAP_SECONDS, BASE_SECONDS * 2 ** min(row["tries"] - 1, 20)) * random.uniform(0.8, 1.2)  # noqa: S311
-        later = max(pause, min(asked or 0.0, LONGEST_ASKED))
-        moved = tx.execute(
-            update(operations)
-            .where(operations.c.id == row["id"], operations.c.give_up_at > now(later))
-            .values(next_try_at=now(later), last_error=message)
+
+_PUT_OFF = (
+    update(operations)
+    .where(operations.c.id == bindparam("row"), operations.c.closed_at.is_(None))
+    .values(next_try_at=bindparam("at", type_=UtcTime()), last_error=bindparam("error"))
+)
+
+
+def _first_of(tx: Connection, name: str, lines: int) -> Select[Any]:
+    """The first due rows of one receiver, locked; those that somebody is just taking are skipped."""
+    later = operations.alias("later")
+    outdated = exists().where(
+        later.c.task == operations.c.task,
+        later.c.kind == CALLBACK,
+        later.c.url == operations.c.url,
+        later.c.id + 0 > operations.c.id,  # + 0: found by the task, not by walking along the primary key
+        later.c.tries > 0,
+    )
+    query = (
+        select(operations.c.id, and_(operations.c.tries > 0, outdated).label("outdated"))
+        .where(IN_TURN, operations.c.receiver == name, operations.c.next_try_at <= now())
+        .order_by(operations.c.next_try_at, operations.c.id)
+        .limit(lines)
+    )
+    return query.with_for_update(of=operations, skip_locked=True) if tx.dialect.name == "postgresql" else query
+
+
+def _taken(tx: Connection, outdated: Mapping[int, bool]) -> list[Due]:
+    rows = tx.execute(
+        update(operations)
+        .where(operations.c.id.in_(outdated), operations.c.status.in_(OPEN))
+        .values(
+            status="sent",
+            tries=operations.c.tries + 1,
+            sent_at=func.coalesce(operations.c.sent_at, now()),
+            # A sender that dies leaves its rows to the next one after this time.
+            next_try_at=now(TAKEN_SECONDS),
         )
-        if moved.rowcount == 0:
-            close(tx, row["id"], "rejected", error=f"Given up after {row['tries']} tries. {message}")
+        .returning(*(operations.c[name] for name in ("id", "key", "url", "receiver", "body", "tries", "give_up_at")))
+    )
+    return [
+        Due(row.id, row.key, row.url, row.receiver, row.body.encode(), row.tries, row.give_up_at, outdated[row.id])
+        for row in rows
+    ]
+
+
+def _pause(sent: Sent, left: float) -> float | None:
+    """Seconds until the next try; None when there is none: confirmed, rejected, or the time is over.
+
+    left: seconds until the row is given up; the last try comes at their end. What may or may not have arrived goes
+    again under the same id: at least once.
+    """
+    outcome = sent.outcome
+    if isinstance(outcome, Success) or (isinstance(outcome, Failure) and outcome.error_class is ErrorClass.PERMANENT):
+        return None
+    asked = outcome.retry_after if isinstance(outcome, Failure) else None
+    early = isinstance(outcome, Failure) and outcome.code == TOO_EARLY
+    doubled = (EARLY_SECONDS if early else BASE_SECONDS) * 2 ** min(sent.due.tries - 1, 20)
+    pause = min(CAP_SECONDS, doubled) * random.uniform(0.8, 1.2)  # noqa: S311 - no secret
+    pause = max(min(pause, left), min(asked or 0.0, LONGEST_ASKED))
+    return pause if 0 < pause <= left else None
+
+
+def _closed(sent: Sent) -> Closed:
+    outcome, operation = sent.outcome, sent.due.operation
+    if isinstance(outcome, Success):
+        return Closed(operation, "confirmed", clean(outcome.reference), None)
+    words = (
+        _words(outcome) if _word(outcome) == "rejected" else f"Given up after {sent.due.tries} tries. {_words(outcome)}"
+    )
+    return Closed(operation, "rejected", None, words)
+
+
+def _words(outcome: Outcome) -> str:
+    return "" if isinstance(outcome, Success) else clean(outcome.message)
+
+
+def _word(outcome: Outcome) -> str:
+    if isinstance(outcome, Success):
+        return "confirmed"
+    if isinstance(outcome, Failure):
+        return "rejected" if outcome.error_class is ErrorClass.PERMANENT else "transient"
+    return "unknown"
+
+
+def _logged(sent: Sent) -> Delivered:
+    return Delivered(sent.due.operation, sent.milliseconds, sent.http_status, _word(sent.outcome), sent.detail)

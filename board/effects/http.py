@@ -12,6 +12,7 @@ import zlib
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
+from contextvars import ContextVar
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -33,6 +34,15 @@ _PIECE = 64 * 1024  # bytes that are unpacked in one go, so that a small packed 
 _RESOLVERS = ThreadPoolExecutor(max_workers=32, thread_name_prefix="resolve")
 
 
+class _Call:
+    """What one call is at."""
+
+    connecting = False  # nothing has left the house
+
+
+_CALL: ContextVar[_Call] = ContextVar("call", default=_Call())  # noqa: B039 - whoever wants to know sets one of its own
+
+
 class _CheckedNetwork(httpcore.AsyncNetworkBackend):
     """Resolves, checks every address, and connects to one of those very addresses."""
 
@@ -49,6 +59,8 @@ class _CheckedNetwork(httpcore.AsyncNetworkBackend):
         socket_options: Iterable[Any] | None = None,
     ) -> httpcore.AsyncNetworkStream:
         failure: Exception = httpcore.ConnectError(f"{host} does not resolve")
+        call = _CALL.get()
+        call.connecting = True
         try:
             async with asyncio.timeout(timeout):  # for all of it: nothing has left the house so far
                 addresses = await _addresses(host, port)
@@ -56,9 +68,11 @@ class _CheckedNetwork(httpcore.AsyncNetworkBackend):
                     self._guard.check_address(host, port, address)
                 for address in addresses[:4]:
                     try:
-                        return await self._network.connect_tcp(
+                        made = await self._network.connect_tcp(
                             str(address), port, timeout, local_address, socket_options
                         )
+                        call.connecting = False
+                        return made
                     except (httpcore.ConnectError, httpcore.ConnectTimeout) as error:
                         failure = error
         except TimeoutError:
@@ -139,6 +153,8 @@ class Door:
         content: bytes | None = None,
         timeout: float = 30.0,
     ) -> Answer:
+        call = _Call()
+        _CALL.set(call)
         try:
             async with (
                 asyncio.timeout(timeout),
@@ -146,6 +162,10 @@ class Door:
             ):
                 return Answer(answer.status, answer.headers, await answer.read())
         except TimeoutError as error:
+            if call.connecting:
+                raise NotSent(
+                    f"{urlsplit(url).netloc} could not be reached: no connection within {timeout:g} s."
+                ) from error
             raise Lost(f"No whole answer within {timeout:g} s.") from error
 
     @asynccontextmanager

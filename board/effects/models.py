@@ -14,6 +14,8 @@ from board.db.schema import BigId, id_field, json_field, table_of, text_field, t
 UNSETTLED = text("operations.status <> 'confirmed'")
 OUTSIDE = text("operations.owner IS NOT NULL")
 HAS_TASK = text("task IS NOT NULL")
+IN_TURN = text("next_try_at IS NOT NULL AND after IS NULL")
+BEHIND = text("after IS NOT NULL")
 
 
 class Operation(SQLModel, table=True):
@@ -22,13 +24,10 @@ class Operation(SQLModel, table=True):
     __tablename__ = "operations"
     __table_args__ = (
         UniqueConstraint("key"),
-        # The outbox: rows that wait to be sent, soonest first.
-        Index(
-            "ix_operations_outbox",
-            "next_try_at",
-            sqlite_where=text("next_try_at IS NOT NULL"),
-            postgresql_where=text("next_try_at IS NOT NULL"),
-        ),
+        # The outbox: rows that wait to be sent, each receiver's soonest first.
+        Index("ix_operations_outbox", "receiver", "next_try_at", "id", sqlite_where=IN_TURN, postgresql_where=IN_TURN),
+        # Rows that wait for an earlier one of their task.
+        Index("ix_operations_after", "after", sqlite_where=BEHIND, postgresql_where=BEHIND),
         # Not those that outlived their tasks, which are most in the end: counted as one value, they would make SQLite
         # take the index for useless.
         Index("ix_operations_task", "task", "id", sqlite_where=HAS_TASK, postgresql_where=HAS_TASK),
@@ -61,6 +60,8 @@ class Operation(SQLModel, table=True):
     target: str = text_field(nullable=False)  # shown to people; a secret part of an address is masked
     connection: str | None = Field(default=None, max_length=120)
     url: str | None = text_field()  # outbox rows: where to send
+    receiver: str | None = text_field()  # outbox rows: scheme, host and port; one receiver's trouble is nobody else's
+    after: int | None = Field(default=None, sa_column=Column(BigId))  # outbox rows: the one that must be closed before
     request_hash: str = Field(max_length=64)
     body: str | None = text_field()  # fixed at reservation, resent byte for byte
     status: str = Field(max_length=12)  # reserved, sent, confirmed, rejected, unknown

@@ -12,11 +12,11 @@ from datetime import datetime
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, RowMapping, Update, and_, delete, func, insert, or_, select, update
+from sqlalchemy import ColumnElement, Connection, RowMapping, Update, and_, delete, func, or_, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 
-from board.db.clock import now
-from board.db.many import ROWS, given, pack
+from board.db.clock import now, read_now
+from board.db.many import ROWS, given, insert_many, pack
 from board.effects import journal
 from board.effects.models import deliveries, operations
 from board.effects.reuse import Wanted, reusable
@@ -46,6 +46,19 @@ class Closed(NamedTuple):
 
 # The columns of `Closed`, in its order.
 _CLOSED = {name: operations.c[name] for name in ("id", "status", "external_reference", "last_error")}
+
+
+class Delivered(NamedTuple):
+    """One try of an operation, for the delivery log.
+
+    outcome: confirmed, rejected, unknown or transient. detail: the answer's text, or why there was none.
+    """
+
+    operation: int
+    milliseconds: int
+    http_status: int | None
+    outcome: str
+    detail: str
 
 
 def default_key(use: str, connection: str | None, task_id: str, round_: int) -> str:
@@ -161,20 +174,12 @@ def _closing(dialect: str) -> Update:
     )
 
 
-def log_delivery(
-    tx: Connection, operation: int, *, milliseconds: int, http_status: int | None, outcome: str, detail: str
-) -> None:
+def log_deliveries(tx: Connection, tries: Sequence[Delivered]) -> None:
     """One row per try: what came back."""
-    tx.execute(
-        insert(deliveries).values(
-            operation=operation,
-            at=now(),
-            milliseconds=milliseconds,
-            http_status=http_status,
-            outcome=outcome,
-            detail=clean(detail[:MAX_DETAIL]),
-        )
-    )
+    if tries:
+        moment = read_now(tx)
+        rows = [it._asdict() | {"at": moment, "detail": clean(it.detail[:MAX_DETAIL])} for it in tries]
+        insert_many(tx, deliveries, rows)
 
 
 # A call that the board itself makes and waits for: neither the outbox, which is sent until it is confirmed or given up,

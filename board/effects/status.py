@@ -11,7 +11,7 @@ from urllib.parse import quote
 from board import templating
 from board.catalogue.status_spec import StatusAnswer
 from board.effects import signing
-from board.effects.callbacks import masked
+from board.effects.addresses import masked
 from board.ports import (
     Answer,
     Cause,

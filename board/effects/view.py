@@ -28,7 +28,8 @@ def operation_document(row: RowMapping, moment: datetime) -> dict[str, Any]:
         "execution_id": row["execution_id"],
         "left_open": is_left_open(row, moment),
         "resolution": row["resolution"],
-        "next_try_at": time(row["next_try_at"]) if row["status"] in ("reserved", "sent") else None,
+        "next_try_at": time(row["next_try_at"]) if row["status"] in ("reserved", "sent") and not row["after"] else None,
+        "after": str(row["after"]) if row["after"] else None,  # the callback that must be closed before it
         "created_at": time(row["created_at"]),
         "sent_at": time(row["sent_at"]),
         "closed_at": time(row["closed_at"]),

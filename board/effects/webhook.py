@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import email.utils
-import re
-import time
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any, Protocol
-from urllib.parse import urljoin
 
 from board.effects import signing, status
+from board.effects.addresses import masked
+from board.effects.answers import read
 from board.effects.authentication import auth_headers
-from board.effects.callbacks import masked
 from board.ports import (
     AlreadyConfirmed,
     Answer,
@@ -32,10 +28,12 @@ from board.ports import (
     Outcome,
     Refused,
     SentOperation,
+    StreamedAnswer,
     Success,
     UnknownOutcome,
 )
 
+ENOUGH = 64 * 1024  # bytes of an answer that are read: it is shown to people, and its status counts
 TIMEOUT = 30.0  # seconds for one call: a receiver that works longer should answer 202 and go on by itself
 
 
@@ -80,7 +78,7 @@ class WebhookAction:
         except Lost as error:
             lost = f"The call to {masked(connection.url)} was sent, but its answer was lost. {error}"
             return self._askable(connection, UnknownOutcome(lost))
-        return self._askable(connection, read(answer, masked(connection.url)))
+        return self._askable(connection, read(answer, connection.url))
 
     async def reconcile(self, job: ActionJob, operation: SentOperation) -> Outcome | NotStarted:
         connection = job.connection
@@ -112,56 +110,19 @@ def request_headers(connection: ConnectionView, key: str, body: bytes, default_s
 
 async def post(http: Http, url: str, headers: Mapping[str, str], body: bytes) -> Answer:
     """One call. Its status counts once it is seen, even if the answer's body never ends. Raises as `Http` does."""
-    seen: Answer | None = None
+    seen: StreamedAnswer | None = None
+    read = bytearray()
     try:
         async with (
             asyncio.timeout(TIMEOUT),
             http.stream("POST", url, headers=headers, content=body, read_timeout=TIMEOUT) as answer,
         ):
-            seen = Answer(answer.status, answer.headers, b"")
-            return replace(seen, body=await answer.read())
+            seen = answer
+            async for piece in answer.chunks():
+                read += piece
+                if len(read) >= ENOUGH:
+                    break
     except (TimeoutError, Lost) as error:
-        if seen is not None:
-            return seen
-        raise Lost(str(error) or f"No answer within {TIMEOUT:g} s.") from error
-
-
-def read(answer: Answer, target: str) -> Outcome:
-    """What an answer means: 2xx confirms; 429 and 503 come again; other 3xx and 4xx reject; other 5xx is unknown."""
-    said = f"{target} answered {answer.status}"
-    if 200 <= answer.status < 300:
-        return Success(reference=answer.headers.get("x-request-id"))
-    if answer.status in (429, 503):
-        klass = ErrorClass.QUOTA if answer.status == 429 else ErrorClass.TRANSIENT
-        cause = Cause.RATE_LIMIT if answer.status == 429 else Cause.UPSTREAM_5XX
-        return Failure(klass, cause, f"{said}.", http_status=answer.status, retry_after=retry_after(answer))
-    if answer.status >= 500:
-        return UnknownOutcome(f"{said}, so it may or may not have taken the call.")
-    if 300 <= answer.status < 400:
-        return Failure(
-            ErrorClass.PERMANENT,
-            Cause.UPSTREAM_4XX,
-            f"{said}: moved to {_moved_to(answer)}. Redirects are not followed; correct the address.",
-            http_status=answer.status,
-        )
-    cause = Cause.AUTH if answer.status in (401, 403) else Cause.UPSTREAM_4XX
-    return Failure(ErrorClass.PERMANENT, cause, f"{said} and refused the call.", http_status=answer.status)
-
-
-def retry_after(answer: Answer) -> float | None:
-    """Seconds from a Retry-After header: a number, or a date."""
-    text = answer.headers.get("retry-after", "").strip()
-    if re.fullmatch("[0-9]{1,9}", text):
-        return float(text)
-    try:
-        return max(0.0, email.utils.parsedate_to_datetime(text).timestamp() - time.time())
-    except (TypeError, ValueError, OverflowError):
-        return None
-
-
-def _moved_to(answer: Answer) -> str:
-    """Where a redirect leads, for people; its query may hold a secret."""
-    try:
-        return masked(urljoin("http:", answer.headers["location"]))
-    except (KeyError, ValueError):
-        return "an unnamed address"
+        if seen is None:
+            raise Lost(str(error) or f"No answer within {TIMEOUT:g} s.") from error
+    return Answer(seen.status, seen.headers, bytes(read[:ENOUGH]))

@@ -6,9 +6,8 @@ from typing import Any
 
 from board.catalogue.spec import TypeSpec
 from board.db.clock import read_now
-from board.effects import operations
-from board.effects.callbacks import masked
-from board.effects.view import operation_document
+from board.effects import shown
+from board.effects.addresses import masked
 from board.review import read
 from board.tasks import history
 from board.tasks.read import attempt_document, attempts_of, by_internal_id
@@ -47,8 +46,8 @@ def detail(visit: Visit, connection: Any, row: Row) -> dict[str, Any]:
     output, repeated = _output(result, spec)
     judgement = hidden.strip_all(task["judgement"], found_in_judgement)
     attempts = [attempt_document(item) for item in attempts_of(connection, row["task"])]
+    calls = shown.of_task(connection, row["task"])
     moment = read_now(connection)
-    calls = [operation_document(item, moment) for item in operations.of_task(connection, row["task"])]
     rounds = _rounds(read.of_task(connection, row["task"]), attempts, row["round"])
     former = rounds[-1]["result"] if rounds and row["status"] == "open" else None
     return {

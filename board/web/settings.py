@@ -8,7 +8,7 @@ from fastapi.responses import HTMLResponse
 
 from board.catalogue import store
 from board.catalogue.spec import TypeSpec
-from board.effects.callbacks import masked
+from board.effects.addresses import masked
 from board.web.routing import PageRouter
 from board.web.tree import tree
 from board.web.visit import TheReader

@@ -13,10 +13,10 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from board.access.rights import Act
-from board.db.clock import read_now
-from board.effects import operations
-from board.effects.callbacks import masked
-from board.effects.view import operation_document
+from board.effects import resend as callbacks
+from board.effects import shown
+from board.effects.addresses import masked
+from board.effects.resend import NotResendable
 from board.following import EventStream, Following, last_event
 from board.review import read as reviews
 from board.signals.callers import Caller
@@ -112,6 +112,16 @@ def acknowledge(task_id: str, form: OwnForm, visit: TheReader) -> Answer:
     return _acted(visit, task_id, "acknowledge:1:0", work)
 
 
+@router.act("/tasks/{task_id}/resend")
+def resend(task_id: str, form: OwnForm, visit: TheReader) -> Answer:
+    def work() -> None:
+        with visit.board.db.write() as tx:
+            callbacks.resend(tx, visit.actor, form.one("operation"), CHANNEL)
+            visit.board.wake_outbox(tx)
+
+    return _acted(visit, task_id, "resent", work)
+
+
 @router.show("/tasks/{task_id}/edit")
 def edit_page(task_id: str, visit: TheReader) -> Answer:
     with visit.board.db.read() as connection:
@@ -157,7 +167,6 @@ def _page(visit: Visit, task_id: str, *, refused: str = "", code: int = 200) -> 
     with visit.board.db.read() as connection:
         row = visible(connection, visit.actor, task_id)
         task = visit.board.task_document(connection, row)
-        moment = read_now(connection)
         spec = visit.board.catalogue.version(connection, row["type"], row["type_version"]).spec
         values: dict[str, Any] = {
             "task": task,
@@ -171,7 +180,7 @@ def _page(visit: Visit, task_id: str, *, refused: str = "", code: int = 200) -> 
             "hidden_in_input": hidden.named(found_in_input),
             "visits": reviews.of_task(connection, row["id"]),
             "attempts": [read.attempt_document(item) for item in reversed(read.attempts_of(connection, row["id"]))],
-            "operations": [operation_document(item, moment) for item in operations.of_task(connection, row["id"])],
+            "operations": shown.of_task(connection, row["id"]),
             "events": [event_document(item) for item in reversed(history.events_of(connection, row["id"]))],
         }
     own = task["requester"] == visit.actor.identity
@@ -184,7 +193,7 @@ def _page(visit: Visit, task_id: str, *, refused: str = "", code: int = 200) -> 
 def _acted(visit: Visit, task_id: str, note: str, work: Callable[[], None]) -> Answer:
     try:
         work()
-    except (IllegalMove, Stale) as error:
+    except (IllegalMove, Stale, NotResendable) as error:
         return _page(visit, task_id, refused=said(visit.language, error), code=409)
     return visit.go(f"/tasks/{quote(task_id, safe='')}", note=note)
 

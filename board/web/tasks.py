@@ -91,7 +91,7 @@ def acknowledge(visit: Visit, task_id: str, reason: str | None) -> None:
 
 
 def possible(visit: Visit, task: dict[str, Any]) -> set[str]:
-    """What this person may do with the task from where it stands: cancel, requeue, run_now, acknowledge."""
+    """What this person may do with the task from where it stands: cancel, requeue, run_now, acknowledge, resend."""
     if not visit.may(Act.OPERATE, own=task["requester"] == visit.actor.identity):
         return set()
     moves = {str(move) for move in legal(Status(task["status"]), Phase(task["phase"]), Mover.OPERATOR)}
@@ -99,7 +99,7 @@ def possible(visit: Visit, task: dict[str, Any]) -> set[str]:
         moves.add(Move.CANCEL)
     if task["status"] == Status.FAILED and task["acknowledged_at"] is None:
         moves.add("acknowledge")
-    return moves & {Move.CANCEL, Move.REQUEUE, Move.RUN_NOW, "acknowledge"}
+    return moves & {Move.CANCEL, Move.REQUEUE, Move.RUN_NOW, "acknowledge"} | {"resend"}
 
 
 def _done(visit: Visit, what: str, task_id: str) -> bool:

@@ -191,6 +191,7 @@ EVENT = {
     "acknowledged": N_("The failure was acknowledged"),
     "duplicate": N_("Sent in again; nothing was changed"),
     "stale_result": N_("A late result was refused"),
+    "callback_resent": N_("The callback was sent again"),
 }
 ACTOR = {"worker": N_("Worker"), "timer": N_("Timer"), "system": N_("The board"), "key": N_("API key")}
 CHANNEL = {
@@ -229,6 +230,7 @@ _NOTES = {
     "run_now": N_("The task runs as soon as a worker is free."),
     "saved": N_("The payload was saved."),
     "answered": N_("Your answer is kept, with its reason."),
+    "resent": N_("The call goes out again now."),
     "none_selected": N_("Select at least one task first."),
 }
 _COUNTED = {

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from board.ports import Cause, ErrorClass, Failure, Job, Outcome
+from tests.rig.receiver import Receiver, Reply
 from tests.rig.working import OpenWorking, Probe
 from tests.web.conftest import Site, Visitor
 
@@ -152,3 +153,28 @@ def test_the_page_of_an_archived_task_says_where_it_is(site: Site, lang: str, wo
     assert answer.status_code == 410
     assert words in answer.text
     assert "archive/" in answer.text
+
+
+def test_the_log_of_calls_and_sending_one_again(site: Site, operator: Visitor, receiver: Receiver) -> None:
+    """What came back is hostile text; its address is masked; who may not operate sees no button."""
+    receiver.reply(Reply(status=404, body=b"<script>alert(1)</script>"))
+    board = site.working
+    board.type("echo", "echo")
+    board.submit("T-1", "echo", callback_url=f"{receiver.url}/hook?token=s3cret")
+    board.until(lambda: bool(board.deliveries()))
+    page = operator.get("/tasks/T-1").text
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in page
+    assert "s3cret" not in page
+    assert "Send again" in page
+    assert "Send again" not in site.visitor("viewer").get("/tasks/T-1").text
+    operation = str(board.operations()[0]["id"])
+    assert site.visitor("viewer").post("/tasks/T-1/resend", operation=operation).status_code == 403
+    answer = operator.post("/tasks/T-1/resend", operation=operation)
+    assert (answer.status_code, answer.headers["location"]) == (303, "/tasks/T-1")
+    receiver.wait_for(2)
+    assert "The call goes out again now." in operator.get("/tasks/T-1").text
+    board.until(lambda: board.operations()[0]["status"] == "confirmed")
+    chinese = site.visitor("operator", "wang", "zh-CN").get("/tasks/T-1").text
+    assert "回调已再次发送" in chinese
+    assert "返回内容（2 次尝试）" in chinese
+    assert operator.post("/tasks/T-1/resend", operation="999").status_code == 404

@@ -1,0 +1,20 @@
+"""Addresses as people may see them, and as the outbox sorts them."""
+
+from __future__ import annotations
+
+from urllib.parse import urlsplit
+
+
+def masked(url: str) -> str:
+    """An address for people: resume addresses carry their secret in the query, so that is left out."""
+    parts = urlsplit(url)
+    host = parts.hostname or ""
+    host = f"[{host}]" if ":" in host else host
+    return f"{parts.scheme}://{host}{f':{parts.port}' if parts.port else ''}{parts.path or '/'}" + (
+        "?…" if parts.query else ""
+    )
+
+
+def receiver(url: str) -> str:
+    """Scheme, host and port, with the slash after it: whom one call may hold up."""
+    return "/".join(masked(url).split("/", 3)[:3]) + "/"
