@@ -1,5 +1,6 @@
 # make run [ARGS="--port 8123 --demo"]   start the board (first use: makes .venv and installs)
 # make test [TESTS="tests/tasks -k claim"] run the test suite
+# make chaos                               kill workers at every point of a call (make test does a part of it)
 # make lint                                style, types and import rules
 #
 # Needs Python 3.11 or newer and make. Another interpreter: make run PYTHON=python3.13
@@ -16,7 +17,7 @@ ifneq ($(shell test -x $(BIN)/python && cat $(VENV)/.made-in 2>/dev/null),$(CURD
 $(shell rm -f $(VENV)/.made-in $(VENV)/.installed $(VENV)/.installed-dev)
 endif
 
-.PHONY: run test lint clean
+.PHONY: run test chaos lint clean
 
 # The board ends with make: on SIGTERM make passes the signal on; setpriv (Linux) covers a make that was killed.
 run: $(VENV)/.installed
@@ -25,6 +26,9 @@ run: $(VENV)/.installed
 
 test: $(VENV)/.installed-dev
 	@exec $(BIN)/python -m pytest $(TESTS)
+
+chaos: $(VENV)/.installed-dev
+	@exec $(BIN)/python -m pytest --chaos tests/chaos $(TESTS)
 
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check .

@@ -1,5 +1,7 @@
 """The fixtures that every test may use; each is described where it lives, in tests/rig."""
 
+import pytest
+
 pytest_plugins = [
     "tests.rig.reaper",
     "tests.rig.postgres",
@@ -13,3 +15,7 @@ pytest_plugins = [
     "tests.rig.proxy",
     "tests.rig.trial_package",
 ]
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--chaos", action="store_true", help="every crash of tests/chaos, not only the short form")

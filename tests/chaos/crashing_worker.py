@@ -1,0 +1,102 @@
+"""A worker that kills itself with SIGKILL at one chosen point of its first attempt in one phase.
+
+Run as a script, `crashing_worker.py POINT PHASE`, with its settings in BOARD_*. The product has no hook for this: the
+process wraps the functions between which the point lies.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
+
+from board import logs, settings
+from board.effects import operations, webhook
+from board.rooms import open_board
+from board.serve import serve_consumer
+from board.worker.ending import Ended
+from board.worker.endings import Endings
+from board.worker.job import AttemptJob
+from integrations.dify.live import LiveRun
+
+# In the order in which an attempt comes to them.
+POINTS = (
+    "before_reserve",  # nothing is written, nothing is sent
+    "after_reserve",  # the operation is committed as sent; the call has not left
+    "after_send",  # the other side has the call and has begun to answer; nothing of the answer is kept
+    "after_reference",  # the other side's number is kept (Dify's run id); its result is not
+    "before_close",  # the whole answer is known to this process alone
+    "in_close",  # the move is made, its transaction is not committed
+    "after_close",  # all is committed
+)
+
+
+def die() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def before(function: Callable[..., Any], when: Callable[..., bool] = lambda *_: True) -> Callable[..., Any]:
+    def wrapped(*arguments: Any, **named: Any) -> Any:
+        if when(*arguments):
+            die()
+        return function(*arguments, **named)
+
+    return wrapped
+
+
+def after(function: Callable[..., Any], when: Callable[..., bool]) -> Callable[..., Any]:
+    def wrapped(*arguments: Any, **named: Any) -> Any:
+        answer = function(*arguments, **named)
+        if when(*arguments):
+            die()
+        return answer
+
+    return wrapped
+
+
+def awaited(function: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
+    async def wrapped(*arguments: Any, **named: Any) -> Any:
+        answer = await function(*arguments, **named)
+        die()
+        return answer
+
+    return wrapped
+
+
+def arm(point: str, phase: str) -> None:
+    """Lay the mine."""
+
+    def in_phase(endings: Endings, ended: Sequence[Ended]) -> bool:
+        return any(it.row["phase"] == phase for it in ended)
+
+    patched: dict[str, list[tuple[Any, str, Callable[..., Any]]]] = {
+        "before_reserve": [(operations, "send", before(operations.send))],
+        "after_reserve": [(AttemptJob, "send", awaited(AttemptJob.send))],
+        # A webhook's answer as a whole, or the beginning of Dify's stream.
+        "after_send": [(webhook, "post", awaited(webhook.post)), (LiveRun, "watch", before(LiveRun.watch))],
+        "after_reference": [(AttemptJob, "reference", awaited(AttemptJob.reference))],
+        "before_close": [(Endings, "write", before(Endings.write, in_phase))],
+        "in_close": [
+            (operations, "close", before(operations.close)),
+            (operations, "close_many", before(operations.close_many, lambda _, closed: bool(closed))),
+        ],
+        "after_close": [(Endings, "write", after(Endings.write, in_phase))],
+    }
+    for owner, name, mine in patched[point]:
+        setattr(owner, name, mine)
+
+
+def main() -> None:
+    loaded = settings.load()
+    logs.set_up(loaded.log_format)
+    arm(*sys.argv[1:3])
+    board = open_board(loaded)
+    board.make_consumer()
+    print("ready", flush=True)
+    serve_consumer(board)
+
+
+if __name__ == "__main__":
+    main()

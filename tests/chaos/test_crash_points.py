@@ -1,0 +1,158 @@
+"""A real worker is killed at every point between reserving a call and closing it; another one takes over.
+
+Where the target takes a repeat for a new order, it acts at most once; where it can be asked or drops repeats, exactly
+once. Where nobody can tell, the task says so and shows what is known.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from board.effects import signing
+from tests.chaos.crashing_worker import POINTS
+from tests.effects.test_operation_keys import notes
+from tests.rig.board import board_environment
+from tests.rig.reaper import Reaper
+from tests.rig.receiver import Receiver, Reply
+from tests.rig.standin import RunningStandin
+from tests.rig.working import OpenWorking, WorkingBoard
+
+SCRIPT = Path(__file__).with_name("crashing_worker.py")
+WEBHOOK_POINTS = [point for point in POINTS if point != "after_reference"]
+KEY = "webhook:hook:T-1"
+Crash = Callable[[str, str], None]
+
+
+@pytest.fixture
+def board(working: OpenWorking) -> WorkingBoard:
+    """The board that puts work in, looks on, and takes over once the worker is dead."""
+    return working(start=False, lease="1s")
+
+
+@pytest.fixture
+def crash(database_url: str, tmp_path: Path, reaper: Reaper, pytestconfig: pytest.Config) -> Iterator[Crash]:
+    """`crash("after_send", "act")`: a worker process works on the test's database until it dies at that point."""
+    started: list[subprocess.Popen[bytes]] = []
+
+    def run(point: str, phase: str) -> None:
+        own = {
+            "BOARD_DATABASE_URL": database_url,
+            "BOARD_LEASE": "1s",
+            "BOARD_CONCURRENCY": "2",
+            "BOARD_ALLOW_PRIVATE_TARGETS": "127.0.0.1",
+            "PYTHONPATH": os.pathsep.join([str(pytestconfig.rootpath), os.environ.get("PYTHONPATH", "")]),
+        }
+        with (tmp_path / "crashing.log").open("wb") as log:
+            process = subprocess.Popen(
+                [sys.executable, SCRIPT, point, phase],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                cwd=tmp_path,
+                env=board_environment(tmp_path, own),
+                start_new_session=True,
+            )
+        started.append(process)
+        reaper.guard(process.pid)
+        code = process.wait(60)
+        reaper.release(process.pid)
+        assert code == -signal.SIGKILL, (tmp_path / "crashing.log").read_text()[-3000:]
+
+    yield run
+    for process in started:
+        if process.poll() is None:
+            process.kill()
+            process.wait()
+
+
+def publishing(board: WorkingBoard, url: str, **connection: Any) -> None:
+    board.apply(connections=[{"name": "hook", "kind": "webhook", "url": url, "secret": "s3cret"} | connection])
+    board.type("publish", use="echo", action={"use": "webhook", "connection": "hook"})
+    board.submit(type="publish", payload={"text": "发布"})
+
+
+def posts(receiver: Receiver) -> int:
+    return sum(request.method == "POST" for request in receiver.requests)
+
+
+@pytest.mark.parametrize("point", WEBHOOK_POINTS)
+def test_a_receiver_that_knows_no_repeats(board: WorkingBoard, crash: Crash, receiver: Receiver, point: str) -> None:
+    publishing(board, receiver.url)
+    crash(point, "act")
+    arrived = posts(receiver)
+    board.start()
+    if point in ("before_reserve", "after_close"):
+        board.wait("T-1", "done", timeout=30)
+        assert posts(receiver) == 1
+        assert board.operations()[0]["status"] == "confirmed"
+        return
+    task = board.wait("T-1", "needs_review", timeout=30)
+    [review], [operation] = board.reviews(), board.operations()
+    assert (review["reason"], review["operation"]) == ("unknown_outcome", operation["id"])
+    assert (operation["status"], operation["tries"]) == ("unknown", 1)
+    assert "was sent, and no answer is known" in operation["last_error"]
+    assert [kind for kind, _ in notes(board, KEY)] == ["asked", "unknown"]
+    assert task["crash_count"] == 1
+    assert posts(receiver) == arrived == (0 if point == "after_reserve" else 1)
+    # A person looks there; what he finds decides, and the count of effects is one.
+    board.decide("T-1", "happened" if arrived else "not_happened", reason="I have looked.")
+    board.wait("T-1", "done", timeout=30)
+    assert posts(receiver) == 1
+
+
+@pytest.mark.parametrize("point", WEBHOOK_POINTS)
+def test_a_receiver_that_drops_repeats(board: WorkingBoard, crash: Crash, receiver: Receiver, point: str) -> None:
+    """B081: one id, before and after the crash; time and signature are fresh."""
+    publishing(board, receiver.url, idempotent=True)
+    crash(point, "act")
+    board.start()
+    board.wait("T-1", "done", timeout=30)
+    assert len({request.headers["idempotency-key"] for request in receiver.requests}) == 1  # so it acted once
+    assert len({request.headers["webhook-id"] for request in receiver.requests}) == 1
+    assert len({request.body for request in receiver.requests}) == 1
+    assert posts(receiver) == (2 if point in ("after_send", "before_close", "in_close") else 1)
+    assert board.operations()[0]["status"] == "confirmed"
+
+
+@pytest.mark.parametrize("point", WEBHOOK_POINTS)
+def test_a_receiver_that_can_be_asked(board: WorkingBoard, crash: Crash, receiver: Receiver, point: str) -> None:
+    url = f"{receiver.url}/calls/{{{{ key }}}}"
+    publishing(board, receiver.url, status_url=url, grace="2s", reconcile_for="30s")
+    crash(point, "act")
+    knows = Reply(body=json.dumps({"status": "done", "reference": "post-77"}).encode())
+    receiver.by_method["GET"] = knows if posts(receiver) else Reply(status=404)
+    board.start()
+    board.wait("T-1", "done", timeout=40)
+    assert posts(receiver) == 1
+    [operation] = board.operations()
+    assert operation["status"] == "confirmed"
+    if point in ("after_send", "before_close", "in_close"):
+        assert operation["external_reference"] == "post-77"
+        assert f"/calls/{signing.webhook_id(KEY)}" in {request.path for request in receiver.requests}
+
+
+@pytest.mark.parametrize("point", POINTS)
+def test_a_run_in_dify(board: WorkingBoard, crash: Crash, dify_standin: RunningStandin, point: str) -> None:
+    """B013: one paid run, whatever dies when."""
+    dify = {"name": "dify", "kind": "dify", "url": dify_standin.api_url, "key": "app-demo-leads", "grace": "2s"}
+    board.apply(connections=[dify])
+    board.type("lead", use="dify.workflow", handler={"connection": "dify"})
+    board.submit(type="lead", payload={"text": "A quote, please."})
+    crash(point, "work")
+    board.start()
+    task = board.wait("T-1", "done", timeout=40)
+    [run] = dify_standin.app.state.runs
+    [operation] = board.operations()
+    assert (operation["status"], operation["external_reference"]) == ("confirmed", run.id)
+    assert operation["tries"] == (2 if point == "after_reserve" else 1)
+    assert task["retry_count"] == 0
+    assert board.data()["result"]["label"]
