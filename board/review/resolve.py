@@ -23,7 +23,7 @@ from board.review.unknown import STATUS, close_as_said
 from board.review.visits import open_review
 from board.tasks.history import By, record
 from board.tasks.ledger import Ledger
-from board.tasks.states import Move, Status
+from board.tasks.states import TERMINAL, Move, Phase, Status
 from board.tasks.view import time
 
 
@@ -92,8 +92,13 @@ class Resolutions:
         if task is None:
             return
         _tell(tx, task, stored, verdict, by)
+        if stored["owner"] is not None:
+            return  # what an outside program has only announced about a task does not move it
         task = self._ledger.lock(tx, task["id"])
-        if task["status"] == Status.RETRYING and task["reconciling"]:  # what it waits for is known now
+        waits = task["status"] in (Status.PENDING, Status.RETRYING)
+        if waits and verdict.verdict == "drop":
+            self._ledger.cancel(tx, task, by, verdict.reason)
+        elif task["status"] == Status.RETRYING and task["reconciling"]:  # what it waits for is known now
             self._ledger.move(tx, task, Move.RUN_NOW, by, changes={"ready_at": now()})
 
 
@@ -115,11 +120,13 @@ def _check_known(stored: RowMapping, verdict: Verdict) -> None:
 
 def answerable(stored: RowMapping, task: RowMapping | None) -> bool:
     """Whether a person may answer for a call that no review asks about."""
-    if stored["status"] == "unknown":
-        return True
-    if stored["status"] not in operations.OPEN or stored["give_up_at"] is not None:
+    if stored["status"] not in (*operations.OPEN, "unknown") or stored["give_up_at"] is not None:
         return False  # closed; or in the outbox, which is sent until it is confirmed or given up
-    return stored["owner"] is not None or task is None or task["status"] != Status.RUNNING
+    if stored["owner"] is not None or task is None or task["status"] in TERMINAL:
+        return True
+    # A running attempt may have its answer at any moment. And the result of the work is more than a person can say
+    # here: once the board has asked to the end, a review asks him for it.
+    return bool(task["status"] != Status.RUNNING and stored["phase"] == Phase.ACT)
 
 
 def _repeated(tx: Connection, stored: RowMapping, verdict: Verdict, actor: Actor) -> bool:

@@ -8,13 +8,14 @@ import pytest
 
 from board.access.rights import person_actor
 from board.effects.steps import NoSuchOperation
+from board.ports import Cause, ErrorClass, Failure, Job, Outcome
 from board.review.decide import DecisionRefused, Verdict
 from board.review.policy import NotEligible
 from board.review.resolve import Resolved
 from tests.effects.test_actions import publishing
 from tests.effects.test_operation_keys import notes
 from tests.rig.receiver import Receiver, Reply
-from tests.rig.working import LI, OpenWorking, WorkingBoard
+from tests.rig.working import LI, OpenWorking, Probe, WorkingBoard
 
 
 def resolve(board: WorkingBoard, verdict: str, operation: int | None = None, actor: Any = LI, **more: Any) -> Resolved:
@@ -45,9 +46,11 @@ def test_a_call_whose_task_was_cancelled_meanwhile(working: OpenWorking, receive
     assert refused.value.code == "already_decided"
 
 
-@pytest.mark.parametrize(("verdict", "calls"), [("happened", 1), ("not_happened", 2)])
+@pytest.mark.parametrize(
+    ("verdict", "status", "calls"), [("happened", "done", 1), ("not_happened", "done", 2), ("drop", "cancelled", 1)]
+)
 def test_who_knows_better_need_not_wait_until_the_board_has_asked_to_the_end(
-    working: OpenWorking, receiver: Receiver, verdict: str, calls: int
+    working: OpenWorking, receiver: Receiver, verdict: str, status: str, calls: int
 ) -> None:
     receiver.reply(Reply(status=500))
     board = working()
@@ -57,9 +60,23 @@ def test_who_knows_better_need_not_wait_until_the_board_has_asked_to_the_end(
     board.submit(type="publish")
     board.wait("T-1", "retrying")
     resolve(board, verdict)
-    board.wait("T-1", "done")
+    board.wait("T-1", status)
     assert [it.method for it in receiver.requests] == ["POST"] * calls
     assert [kind for kind, _ in notes(board, "webhook:hook:T-1")] == ["resolved"]
+
+
+def test_the_result_of_work_is_asked_for_by_a_review_and_not_before(working: OpenWorking) -> None:
+    async def lost(job: Job) -> Outcome:
+        await job.send(kind="test.call", target="https://example.org", request=b"{}")
+        return Failure(ErrorClass.TRANSIENT, Cause.NETWORK, "The line was cut.", open_operation=True)
+
+    board = working(Probe(lost, side_effects=True))
+    board.type(retry={"base": "10m", "cap": "10m"})
+    board.submit()
+    board.wait("T-1", "retrying")
+    with pytest.raises(DecisionRefused) as refused:
+        resolve(board, "happened")
+    assert refused.value.code == "not_unknown"
 
 
 def test_what_is_not_in_question_cannot_be_answered(working: OpenWorking, receiver: Receiver) -> None:
