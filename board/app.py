@@ -81,7 +81,7 @@ class RequestFrame:
         request_id = given if _REQUEST_ID.fullmatch(given) else secrets.token_hex(8)
         state: MutableMapping[str, Any] = scope.setdefault("state", {})
         state["request_id"] = request_id
-        headless = scope["method"] == "HEAD"
+        headless = state["headless"] = scope["method"] == "HEAD"
         scope = {**scope, "path": plain_path(scope), "method": "GET" if headless else scope["method"]}
 
         async def with_id(message: Message) -> None:

@@ -170,6 +170,16 @@ def test_head_is_answered_like_get_without_the_body(one_api: Api, path: str) -> 
         assert [head.headers.get(name) for name in names] == [got.headers.get(name) for name in names]
 
 
+def test_head_of_a_stream_ends_with_its_head(one_api: Api) -> None:
+    one_api.submit("T-followed")
+    with httpx2.Client(base_url=f"{one_api.url}/api/v1", trust_env=False, timeout=20) as client:
+        client.headers["Authorization"] = f"Bearer {BOOTSTRAP}"
+        head = client.head("/tasks/T-followed/stream")
+        assert (head.status_code, head.content) == (200, b"")
+        assert head.headers["content-type"].startswith("text/event-stream")
+        assert client.get("/me").status_code == 200  # on the same connection
+
+
 @pytest.mark.parametrize("raw", [b"", b" \n "])
 @pytest.mark.parametrize(
     "path", ["/tasks", "/tasks/bulk", "/types", "/keys", "/users", "/claims", "/schedules", "/operations/1/resolve"]
