@@ -61,19 +61,6 @@ class Delivered(NamedTuple):
     detail: str
 
 
-class Delivered(NamedTuple):
-    """One try of an operation, for the delivery log.
-
-    outcome: confirmed, rejected, unknown or transient. detail: the answer's text, or why there was none.
-    """
-
-    operation: int
-    milliseconds: int
-    http_status: int | None
-    outcome: str
-    detail: str
-
-
 def default_key(use: str, connection: str | None, task_id: str, round_: int) -> str:
     """One business action per handler, connection, task and review round."""
     key = f"{use}:{connection or '-'}:{task_id}"
