@@ -13,6 +13,8 @@ from board.db.schema import BigId, id_field, json_field, table_of, text_field, t
 # The conditions of the partial indexes; queries use these very texts, see board.tasks.models.
 UNSETTLED = text("operations.status <> 'confirmed'")
 OUTSIDE = text("operations.owner IS NOT NULL")
+UNKNOWN = text("status = 'unknown' AND NOT harmless")
+ANNOUNCED = text("kind = 'outside' AND status IN ('reserved', 'sent')")
 HAS_TASK = text("task IS NOT NULL")
 IN_TURN = text("next_try_at IS NOT NULL AND after IS NULL")
 BEHIND = text("after IS NOT NULL")
@@ -39,6 +41,9 @@ class Operation(SQLModel, table=True):
             sqlite_where=text("status <> 'confirmed'"),
             postgresql_where=text("status <> 'confirmed'"),
         ),
+        # The few that wait for a person's word, counted on every page.
+        Index("ix_operations_unknown", "id", sqlite_where=UNKNOWN, postgresql_where=UNKNOWN),
+        Index("ix_operations_announced", "id", sqlite_where=ANNOUNCED, postgresql_where=ANNOUNCED),
         Index(
             "ix_operations_owner",
             "owner",

@@ -8,8 +8,11 @@ from sqlalchemy import Connection, delete, select, update
 
 from board.effects.models import deliveries, operations
 
-# A call that may still be made, or of which nobody knows how it went: its task is not archived.
-OPEN = operations.c.status.in_(["reserved", "sent", "unknown"])
+# A call that may still be made, or of which nobody knows how it went: its task is not archived. A call that may be done
+# twice, such as a run in Dify whose task was cancelled, is no question to anybody.
+OPEN = operations.c.status.in_(["reserved", "sent"]) | (
+    (operations.c.status == "unknown") & operations.c.harmless.is_(False)
+)
 
 
 def operations_of(tx: Connection, tasks: Collection[int]) -> None:

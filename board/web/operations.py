@@ -17,7 +17,7 @@ from board.review.decide import DecisionRefused, Verdict
 from board.review.policy import NotEligible
 from board.review.resolve import answerable
 from board.review.visits import open_review
-from board.tasks.read import by_internal_id
+from board.tasks.read import attempt_document, attempts_of, by_internal_id
 from board.tasks.states import Status
 from board.web import hidden
 from board.web.forms import Form, OwnForm
@@ -100,6 +100,7 @@ def _page(
             "history": _history(
                 [entry_document(it) for it in journal.entries(connection, row["id"])],
                 [try_document(it) for it in listing.tries(connection, row["id"])],
+                _attempts(connection, row),
             ),
         }
     draft = form.draft() if form else {}
@@ -127,10 +128,22 @@ def _sent(body: str | None) -> Node | None:
         return tree(hidden.strip(body, hidden.Found()))
 
 
-def _history(entries: list[dict[str, Any]], tries: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Everything that is known, the latest first."""
-    both = [it | {"try": False} for it in entries] + [it | {"try": True} for it in tries]
-    return sorted(both, key=lambda it: str(it["at"]), reverse=True)
+def _attempts(connection: Any, row: Any) -> list[dict[str, Any]]:
+    """The attempts in which the board has made this call, or asked about it."""
+    if row["owner"] is not None or row["task"] is None or row["give_up_at"] is not None:
+        return []
+    every = [attempt_document(it) for it in attempts_of(connection, row["task"]) if it["phase"] == row["phase"]]
+    return [it | {"at": it["finished_at"]} for it in every if it["finished_at"] is not None]
+
+
+def _history(
+    entries: list[dict[str, Any]], tries: list[dict[str, Any]], attempts: list[dict[str, Any]]
+) -> list[dict[str, Any]]:
+    """Everything that is known, the latest first; `of` says what it is."""
+    every = [it | {"of": "entry"} for it in entries]
+    every += [it | {"of": "try"} for it in tries]
+    every += [it | {"of": "attempt"} for it in attempts]
+    return sorted(every, key=lambda it: str(it["at"]), reverse=True)
 
 
 def _number(operation_id: str) -> int:

@@ -14,7 +14,9 @@ from sqlalchemy import event, insert, text
 
 from board.db.clock import read_now
 from board.db.engine import Database
+from board.effects import listing
 from board.effects.deliver import Outbox
+from board.effects.listing import Filter
 from board.effects.models import operations
 from board.queue import ledger_queue
 from board.queue.redis_lines import Place
@@ -182,6 +184,41 @@ def test_the_outbox_finds_what_is_due_without_reading_what_waits_for_others(full
         assert "ix_operations_outbox" in plan, plan
         assert not re.search(r"Seq Scan on operations|SCAN (operations|o)$", plan, re.MULTILINE), plan
     assert not re.search(r"(?<!Incremental )Sort  |TEMP B-TREE FOR ORDER BY", rows), rows
+
+
+def test_what_waits_for_a_persons_word_is_counted_on_every_page(full: Database) -> None:
+    """And listed, and the few of one state found, without a look at the many that are confirmed."""
+    with full.write() as tx:
+        now = read_now(tx)
+        shared = {
+            "target": "x",
+            "request_hash": "",
+            "tries": 1,
+            "lease_token": 0,
+            "created_at": now - timedelta(days=1),
+        }
+        own = shared | {"kind": "webhook.action", "status": "unknown", "owner": None}
+        outside = shared | {"kind": "outside", "status": "reserved", "owner": "key:n8n"}
+        tx.execute(insert(operations), [own | {"key": f"u-{n}", "harmless": n % 2 == 0} for n in range(20)])
+        tx.execute(insert(operations), [outside | {"key": f"o-{n}"} for n in range(10)])
+        tx.execute(text("ANALYZE"))
+    with plans(full) as counting, full.read() as connection:
+        assert listing.count_in_question(connection) == 20
+    with plans(full) as asking, full.read() as connection:
+        assert len(listing.found(connection, Filter(in_question=True)).rows) == 20
+    with plans(full) as by_status, full.read() as connection:
+        assert len(listing.found(connection, Filter(statuses=("unknown",))).rows) == 20
+    with plans(full) as by_owner, full.read() as connection:
+        assert len(listing.found(connection, Filter(owner="key:n8n")).rows) == 10
+    for found, indexes in [
+        (counting, ("ix_operations_unknown", "ix_operations_announced")),
+        (asking, ("ix_operations_unknown", "ix_operations_announced")),
+        (by_status, ("ix_operations_u",)),
+        (by_owner, ("ix_operations_owner",)),
+    ]:
+        [plan] = found
+        assert all(index in plan for index in indexes), plan
+        assert not re.search(r"(Seq Scan on|SCAN) operations(?! USING)", plan), plan
 
 
 class Types:
