@@ -40,6 +40,15 @@ def read(answer: Answer, url: str) -> Outcome:
     return _rejected(answer, said)
 
 
+def word(outcome: Outcome) -> str:
+    """What a try came to, for the log: confirmed, rejected, transient (it comes again) or unknown."""
+    if isinstance(outcome, Success):
+        return "confirmed"
+    if isinstance(outcome, Failure):
+        return "rejected" if outcome.error_class is ErrorClass.PERMANENT else "transient"
+    return "unknown"
+
+
 def _rejected(answer: Answer, said: str) -> Failure:
     cause = Cause.AUTH if answer.status in (401, 403) else Cause.UPSTREAM_4XX
     message = f"{said} and refused the call."

@@ -15,12 +15,12 @@ from board.db.clock import now, read_now
 from board.db.engine import Database
 from board.db.types import UtcTime
 from board.effects import signing
-from board.effects.answers import TOO_EARLY, read
+from board.effects.answers import TOO_EARLY, read, word
 from board.effects.callbacks import TAKEN_SECONDS
+from board.effects.calls import post
 from board.effects.http import Doors
 from board.effects.models import BEHIND, IN_TURN, operations
 from board.effects.operations import CALLBACK, OPEN, Closed, Delivered, close_many, log_deliveries
-from board.effects.webhook import post
 from board.ports import Cause, ErrorClass, Failure, Lost, NotSent, Outcome, Refused, Success, UnknownOutcome
 from board.tasks.text import clean
 
@@ -204,7 +204,7 @@ def _closed(sent: Sent) -> Closed:
     if isinstance(outcome, Success):
         return Closed(operation, "confirmed", clean(outcome.reference), None)
     words = (
-        _words(outcome) if _word(outcome) == "rejected" else f"Given up after {sent.due.tries} tries. {_words(outcome)}"
+        _words(outcome) if word(outcome) == "rejected" else f"Given up after {sent.due.tries} tries. {_words(outcome)}"
     )
     return Closed(operation, "rejected", None, words)
 
@@ -213,13 +213,5 @@ def _words(outcome: Outcome) -> str:
     return "" if isinstance(outcome, Success) else clean(outcome.message)
 
 
-def _word(outcome: Outcome) -> str:
-    if isinstance(outcome, Success):
-        return "confirmed"
-    if isinstance(outcome, Failure):
-        return "rejected" if outcome.error_class is ErrorClass.PERMANENT else "transient"
-    return "unknown"
-
-
 def _logged(sent: Sent) -> Delivered:
-    return Delivered(sent.due.operation, sent.milliseconds, sent.http_status, _word(sent.outcome), sent.detail)
+    return Delivered(sent.due.operation, sent.milliseconds, sent.http_status, word(sent.outcome), sent.detail)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sqlalchemy import Connection, RowMapping
@@ -14,6 +15,7 @@ from board.catalogue.store import Catalogue
 from board.db.clock import now, read_now
 from board.db.engine import Database
 from board.effects import journal, operations
+from board.effects.operations import Delivered
 from board.ports import Cause, ErrorClass, Failure, Outcome, Success
 from board.review.policy import Wish
 from board.tasks.attempts import end_attempt
@@ -37,7 +39,7 @@ class Ended:
 
     row: the task as it was claimed. outcome: what its handler said, or None when it was stopped from outside:
     cancelled, its lease lost, or the worker goes down and hands it back. operation: the id of what it has announced.
-    may_resend: after an unknown outcome that may be sent again.
+    may_resend: after an unknown outcome that may be sent again. tries: its calls, for the delivery log.
     """
 
     row: RowMapping
@@ -46,6 +48,7 @@ class Ended:
     outcome: Outcome | None
     operation: int | None = None
     may_resend: bool = False
+    tries: Sequence[Delivered] = ()
 
 
 class Ending:
@@ -58,6 +61,7 @@ class Ending:
             # An operation that was sent stays open; who claims the task next asks about it first.
             with self._db.write() as tx:
                 self.hand_back(tx, ended.lease, ended.by, STOPPED)
+                operations.log_deliveries(tx, ended.tries)
             return
         try:
             self._conclude(ended, ended.outcome)
@@ -81,6 +85,7 @@ class Ending:
                 operation=ended.operation,
                 may_resend=ended.may_resend,
             )
+            operations.log_deliveries(tx, ended.tries)
 
     def conclude(
         self,

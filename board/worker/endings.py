@@ -70,6 +70,7 @@ class Endings:
         ends = [_settlement(it, made) for it, made in decided.values() if made.move is not Move.ASK_UNKNOWN]
         moved = self._ledger.settle_many(tx, ends, ended[0].by)
         operations.close_many(tx, [_closed(*decided[lease]) for lease in moved if _closes(*decided[lease])])
+        operations.log_deliveries(tx, [tried for it in ended if it.lease in moved for tried in it.tries])
         return set(moved)
 
     def _decide(self, tx: Connection, ended: Ended) -> Decision:

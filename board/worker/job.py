@@ -13,6 +13,7 @@ from board.db.clock import read_now
 from board.db.engine import Database
 from board.effects import journal, operations
 from board.effects.callbacks import Documents, envelope
+from board.effects.operations import Delivered
 from board.effects.reuse import Wanted
 from board.ports import AlreadyConfirmed, ConnectionView, Http, JsonObject, OperationBusy, OperationConflict
 from board.signals.signal import Progress, Signal, Text
@@ -49,6 +50,7 @@ class AttemptJob:
     tell: Callable[[Signal], None]  # whoever watches; never waits
     operation: int | None = None  # the id of what this attempt has announced
     written: int = 0  # characters of text passed on so far
+    tries: list[Delivered] = field(default_factory=list)  # calls that were made, written when the attempt ends
 
     async def send(self, *, kind: str, target: str, request: bytes, fixed: bool = False) -> bytes:
         wanted = Wanted(
@@ -107,6 +109,11 @@ class AttemptJob:
         if piece:
             self.tell(Text(self.lease.task, self.lease.token, self.written, clean(piece)))
             self.written += len(piece)
+
+    def tried(self, milliseconds: int, http_status: int | None, outcome: str, detail: str) -> None:
+        """Note a call that was announced and made, for the delivery log."""
+        assert self.operation is not None, "send() comes before the call"
+        self.tries.append(Delivered(self.operation, milliseconds, http_status, outcome, detail))
 
     def envelope(self) -> bytes:
         """The body of an action's webhook: the task as it stands, and the decision that let it out."""

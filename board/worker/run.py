@@ -72,7 +72,8 @@ class Runner:
             outcome = Failure(ErrorClass.TRANSIENT, Cause.PRECONDITION, message)
         operation = job.operation if job else None
         may_resend = job is not None and job.may_resend
-        await self._endings.ask(Ended(row, lease, by, outcome, operation, may_resend))
+        tries = tuple(job.tries) if job else ()
+        await self._endings.ask(Ended(row, lease, by, outcome, operation, may_resend, tries))
 
     # -- during ---------------------------------------------------------------------------------------------------
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from board.effects import webhook
+from board.effects import calls
 from board.tasks.edit import TaskEdit, apply
 from board.tasks.requeue import requeue
 from tests.effects.verify import verified
@@ -117,7 +117,7 @@ def test_what_an_answer_means(
     operation: str,
     said: str | None,
 ) -> None:
-    monkeypatch.setattr(webhook, "TIMEOUT", 2.0)
+    monkeypatch.setattr(calls, "TIMEOUT", 2.0)
     receiver.reply(reply)
     board = working_sqlite()
     publishing(board, receiver.url)
@@ -128,12 +128,18 @@ def test_what_an_answer_means(
     assert "key=k" not in (task["last_error"] or "")
     assert board.operations()[0]["status"] == operation
     assert len(receiver.wait_for(1)) == 1
+    [delivery] = board.deliveries()
+    answered = not (reply.close or reply.hang)
+    assert delivery["outcome"] == operation
+    assert delivery["http_status"] == (reply.status if answered else None)
+    assert delivery["milliseconds"] >= (1900 if reply.hang else 0)
+    assert delivery["detail"] or not reply.body
 
 
 def test_a_body_that_never_ends_does_not_hide_a_yes(
     working_sqlite: OpenWorking, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(webhook, "TIMEOUT", 0.5)
+    monkeypatch.setattr(calls, "TIMEOUT", 0.5)
     receiver.reply(Reply(body=b"x" * 1000, drip=0.2))
     board = working_sqlite()
     publishing(board, receiver.url)
@@ -173,7 +179,7 @@ def test_a_host_that_is_not_there_is_tried_again_and_nothing_was_sent(working: O
 def test_an_idempotent_receiver_is_asked_again_under_the_same_key(
     working: OpenWorking, receiver: Receiver, monkeypatch: pytest.MonkeyPatch, reply: Reply
 ) -> None:
-    monkeypatch.setattr(webhook, "TIMEOUT", 0.5)
+    monkeypatch.setattr(calls, "TIMEOUT", 0.5)
     receiver.reply(reply)
     board = working()
     publishing(board, receiver.url, idempotent=True)
@@ -184,6 +190,7 @@ def test_an_idempotent_receiver_is_asked_again_under_the_same_key(
     assert first.body == second.body
     [operation] = board.operations()
     assert (operation["status"], operation["tries"]) == ("confirmed", 2)
+    assert [it["outcome"] for it in board.deliveries()] == ["unknown", "confirmed"]
 
 
 def unknown(board: WorkingBoard, receiver: Receiver) -> None:
@@ -274,7 +281,7 @@ def test_two_tasks_at_the_same_moment_act_once(working: OpenWorking, receiver: R
     waiting = board.wait("T-2", "retrying")
     assert "Task T-1 is just doing the same" in waiting["last_error"]
     board.wait("T-1", "done")
-    board.at(webhook.TIMEOUT + 1)  # not earlier: by then the first call has ended, one way or the other
+    board.at(calls.TIMEOUT + 1)  # not earlier: by then the first call has ended, one way or the other
     board.wait("T-2", "done")
     assert len(receiver.requests) == 1
 

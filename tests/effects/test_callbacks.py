@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from board.effects import callbacks, deliver, lines, signing, webhook
+from board.effects import callbacks, calls, deliver, lines, signing
 from board.tasks.intake import Problem
 from tests.effects import verify
 from tests.effects.verify import verified
@@ -78,7 +78,7 @@ def test_it_is_tried_again_under_the_same_id_with_fresh_time(
 ) -> None:
     """B081"""
     monkeypatch.setattr(deliver, "BASE_SECONDS", 0.01)
-    monkeypatch.setattr(webhook, "TIMEOUT", 0.5)
+    monkeypatch.setattr(calls, "TIMEOUT", 0.5)
     receiver.reply(Reply(status=500), Reply(close=True), Reply(hang=True))
     board = working()
     echo(board)
