@@ -21,12 +21,12 @@ from board.effects.callbacks import Callbacks
 from board.effects.deliver import Outbox
 from board.effects.guard import Guard
 from board.ports import Handler
-from board.queue import live
 from board.queue.gate import Gate
 from board.queue.ledger_queue import LedgerQueue
 from board.queue.redis_feed import RedisFeed
 from board.queue.redis_lines import RedisLines
 from board.queue.redis_queue import RedisQueue
+from board.queue.waiting import Waiting
 from board.queue.wanted import Queue
 from board.redis_door import RedisDoor
 from board.review.decide import Decisions
@@ -51,7 +51,7 @@ from board.upkeep.rebuild import Rebuild
 from board.upkeep.schedules import Schedules
 from board.upkeep.shelf import Shelf
 from board.upkeep.watch import Watch
-from board.worker import presence
+from board.worker import crew, presence
 from board.worker.claims import Claims
 from board.worker.consumer import Consumer
 from board.worker.outside_calls import OutsideCalls
@@ -76,6 +76,7 @@ class Board:
     ledger: Ledger
     gate: Gate
     queue: Queue
+    waiting: Waiting
     visits: Visits
     intake: Intake
     decisions: Decisions
@@ -92,14 +93,19 @@ class Board:
     demo: bool = False
     stopping: threading.Event = field(default_factory=threading.Event)  # set once this process goes down
 
-    def task_documents(self, connection: Connection, rows: list[RowMapping]) -> list[dict[str, Any]]:
-        """Task objects of the contract, each with its open review."""
-        reviews = open_summaries(connection, [row["id"] for row in rows])
-        rules = live.read(connection)
-        return documents(connection, rows, public_url=self.settings.public_url, reviews=reviews, paused=rules.is_paused)
+    def task_documents(
+        self, connection: Connection, rows: list[RowMapping], *, places: bool = False
+    ) -> list[dict[str, Any]]:
+        """Task objects of the contract, each with its open review and what it waits for.
 
-    def task_document(self, connection: Connection, row: RowMapping) -> dict[str, Any]:
-        return self.task_documents(connection, [row])[0]
+        places: also its place in the lane and when it is expected to start, for whoever reads it.
+        """
+        reviews = open_summaries(connection, [row["id"] for row in rows])
+        waiting = self.waiting.of(connection, rows, places=places)
+        return documents(connection, rows, public_url=self.settings.public_url, reviews=reviews, waiting=waiting)
+
+    def task_document(self, connection: Connection, row: RowMapping, *, places: bool = False) -> dict[str, Any]:
+        return self.task_documents(connection, [row], places=places)[0]
 
     @property
     def archive(self) -> Archive:
@@ -141,7 +147,7 @@ class Board:
             runner,
             Outbox(self.db, self.webhook_secret),
             keeper,
-            Presence(self.db, Entry(name, settings.concurrency, only_types, only_lanes)),
+            Presence(self.db, Entry(name, settings.concurrency, only_types, only_lanes, self.handlers)),
             self.watch,
             name=name,
             concurrency=settings.concurrency,
@@ -241,6 +247,7 @@ def open_board(settings: Settings, *, handlers: Callable[[], Mapping[str, Handle
         ledger=ledger,
         gate=gate,
         queue=queue,
+        waiting=Waiting(catalogue, crew.crew, crew.at_work_outside),
         visits=visits,
         intake=intake,
         decisions=decisions,

@@ -140,7 +140,7 @@ def list_tasks(
     )
     with board.db.read() as connection:
         page = read.list_tasks(connection, filters, sort=sort, cursor=cursor, limit=limit)
-        return listing(board.task_documents(connection, page.rows), page.next_cursor, request)
+        return listing(board.task_documents(connection, page.rows, places=True), page.next_cursor, request)
 
 
 @router.get("/{task_id}")
@@ -149,7 +149,7 @@ async def get_task(request: Request, task_id: str, board: TheBoard, actor: TheAc
 
     def load() -> dict[str, Any]:
         with board.db.read() as connection:
-            return board.task_document(connection, visible(connection, actor, task_id))
+            return board.task_document(connection, visible(connection, actor, task_id), places=True)
 
     def wait_for(caller: Caller) -> dict[str, Any]:
         with board.db.read() as connection:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -56,6 +57,16 @@ class Catalogue:
                 raise UnknownType(name)
             spec = self._specs[name, version] = TypeSpec.model_validate(raw)
         return LoadedType(version, spec)
+
+    def beyond(self, connection: Connection, handlers: Collection[str]) -> list[str]:
+        """The types whose newest version needs a handler that is not among these."""
+        query = select(task_types.c.name, task_types.c.version).where(task_types.c.current)
+        specs = (self.version(connection, row.name, row.version).spec for row in connection.execute(query).all())
+        return [
+            spec.name
+            for spec in specs
+            if spec.handler.use not in handlers or (spec.action is not None and spec.action.use not in handlers)
+        ]
 
     def open_connection(self, connection: Connection, name: str) -> ConnectionView | None:
         """A connection with its secrets, for one attempt."""

@@ -73,7 +73,7 @@ def tasks(
     with board.db.read() as connection:
         page = read.list_tasks(connection, filters, limit=limit)
         if as_json:
-            documents = board.task_documents(connection, page.rows)
+            documents = board.task_documents(connection, page.rows, places=True)
             print_json({"data": documents, "next_cursor": page.next_cursor})
             return
     rows = [
@@ -89,7 +89,7 @@ def show(task_id: TaskId, as_json: AsJson = False) -> None:
     board = _board()
     with board.db.read() as connection:
         row = _task(connection, task_id)
-        document = board.task_document(connection, row)
+        document = board.task_document(connection, row, places=True)
         events = [event_document(item) for item in events_of(connection, row["id"])]
     if as_json:
         print_json({**document, "events": events})
@@ -107,6 +107,8 @@ def show(task_id: TaskId, as_json: AsJson = False) -> None:
     ):
         if document[name] not in (None, ""):
             print(f"{name}: {document[name]}")
+    if document["waiting_for"]:
+        print(f"waiting_for: {document['waiting_for']['message']}")
     for name in ("payload", "result", "judgement"):
         print(f"{name}: {json.dumps(document[name], ensure_ascii=False)}")
     for event in events:

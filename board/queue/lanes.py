@@ -2,20 +2,49 @@
 
 A round gives each lane as many turns as its weight, the urgent lanes first. So a burst that fits into a round runs in
 the order of its priorities, and under lasting load each lane gets its share of every round. A lane that holds nothing
-takes no part and gives its share away; what it did not use is not saved up.
+takes no part and gives its share away; what it did not use is not saved up. What P0 begins in the slot that is kept for
+it counts as its turns, too; once it has had them all, the round of the others goes on, and P0 has so many fewer next.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import threading
+from collections.abc import Hashable, Mapping, Sequence
 
 LANES = (0, 1, 2, 3)
 # P1 to P3 share 5 : 2 : 1; P0 ahead of them is an express lane with twice the rest together.
 DEFAULT_WEIGHTS = (16, 5, 2, 1)
 
 
+# Kinds of claimers that are remembered: outside workers may ask for any set of types.
+MOST_KINDS = 100
+
+
+class Rounds:
+    """The memory of one process: the round of each kind of claimer. For any number of threads.
+
+    A kind is whoever may take the same tasks. One that finds nothing begins a new round, and must not do so for another
+    that finds plenty: its urgent lanes would come first for ever.
+    """
+
+    def __init__(self) -> None:
+        self._kinds: dict[Hashable, Shares] = {}
+        self._turn = threading.Lock()
+
+    def share(
+        self, kind: Hashable, weights: Sequence[int], slots: int, rest: int, ready: Mapping[int, int]
+    ) -> dict[int, int]:
+        """As Shares.share, by these weights."""
+        with self._turn:
+            if kind not in self._kinds and len(self._kinds) >= MOST_KINDS:
+                self._kinds.pop(next(iter(self._kinds)))
+            shares = self._kinds.setdefault(kind, Shares())
+            shares.set_weights(weights)
+            return shares.share(slots, rest, ready)
+
+
 class Shares:
-    """The memory of one consumer: who has turns left in this round. Not shared; each process keeps its own."""
+    """Who has turns left in this round."""
 
     def __init__(self, weights: Sequence[int] = DEFAULT_WEIGHTS) -> None:
         self.set_weights(weights)
@@ -41,7 +70,8 @@ class Shares:
             open_to = left if rest > 0 else {lane: number for lane, number in left.items() if lane == 0}
             if not open_to:
                 break
-            lane = self._pick(open_to)
+            kept = rest <= 0 and len(left) > len(open_to)  # others wait too, but this slot is for P0 alone
+            lane = self._pick_kept() if kept else self._pick(open_to)
             given[lane] += 1
             rest -= lane != 0
             left[lane] -= 1
@@ -53,9 +83,16 @@ class Shares:
 
     def _pick(self, lanes: Mapping[int, int]) -> int:
         """The most urgent lane that has a turn left; when none has, a new round begins."""
-        chosen = next((lane for lane in LANES if lane in lanes and self._left[lane] > 0), None)
-        if chosen is None:
-            self._left = dict(self._weights)
-            chosen = min(lanes)
+        with_turns = [lane for lane in sorted(lanes) if self._left[lane] > 0]
+        if not with_turns:
+            self._left = {lane: weight + min(0, self._left[lane]) for lane, weight in self._weights.items()}
+            with_turns = [lane for lane in sorted(lanes) if self._left[lane] > 0]
+        chosen = with_turns[0] if with_turns else min(lanes)
         self._left[chosen] -= 1
         return chosen
+
+    def _pick_kept(self) -> int:
+        """P0, without a new round: short rush orders would else begin one after the other, and of the other lanes only
+        the first would ever have a turn. P0 owes no more than one round, so that it waits for none but the next."""
+        self._left[0] = max(self._left[0] - 1, -self._weights[0])
+        return 0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -13,7 +12,7 @@ from board.db.clock import now
 from board.db.engine import Database
 from board.queue.admission import Admission
 from board.queue.gate import Gate
-from board.queue.lanes import Shares
+from board.queue.lanes import Rounds
 from board.queue.wanted import Scope, Taken, Wanted
 from board.tasks.ledger import Ledger
 from board.tasks.models import tasks
@@ -35,8 +34,7 @@ class LedgerQueue:
 
     def __init__(self, db: Database, ledger: Ledger, gate: Gate) -> None:
         self._db, self._ledger, self._gate = db, ledger, gate
-        self._shares = Shares()
-        self._turn = threading.Lock()  # the shares are one memory for all who claim from this process
+        self._rounds = Rounds()
 
     def claim(self, wanted: Wanted) -> Taken:
         """As board.queue.wanted.Queue.claim says."""
@@ -76,9 +74,7 @@ class LedgerQueue:
             if wanted.busy and not seen.patient_suspect:
                 return {}, False  # take nothing until this claimer is empty: the suspect runs alone
             return dict.fromkeys(scope.lanes, 1), True
-        with self._turn:
-            self._shares.set_weights(wanted.weights)
-            return self._shares.share(wanted.slots, wanted.rest, seen.ready), False
+        return self._rounds.share(scope.kind, wanted.weights, wanted.slots, wanted.rest, seen.ready), False
 
 
 class Seen(NamedTuple):
@@ -95,16 +91,18 @@ class Seen(NamedTuple):
 
 def look(connection: Connection, scope: Scope, limit: int) -> Seen:
     """All that a sharing-out needs to know, in one statement: with lanes of any length it reads a few index entries."""
-    statement = _looking(scope.pool, scope.types, scope.paused, tuple(scope.lanes))
+    statement = _looking(scope.pool, scope.types, scope.paused, tuple(scope.lanes), scope.begun)
     suspect, patient, *counts = connection.execute(statement, {"most": limit}).one()
     ready = {lane: count for lane, count in zip(scope.lanes, counts, strict=True) if count}
     return Seen(ready, suspect, patient)
 
 
 @lru_cache(maxsize=100)
-def _looking(pool: Pool, types: tuple[str, ...] | None, paused: tuple[str, ...], lanes: tuple[int, ...]) -> Select[Any]:
+def _looking(
+    pool: Pool, types: tuple[str, ...] | None, paused: tuple[str, ...], lanes: tuple[int, ...], begun: tuple[str, ...]
+) -> Select[Any]:
     """Made once for each scope: making it takes longer than its execution."""
-    scope = Scope(pool, types, paused, lanes)
+    scope = Scope(pool, types, paused, lanes, begun)
     alone = suspects(scope)
     counts = []
     for lane in lanes:

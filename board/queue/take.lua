@@ -39,35 +39,50 @@ for _, lane in ipairs(lanes) do
   lane.turns = not fresh and tonumber(redis.call('HGET', KEYS[3], lane.number)) or lane.weight
 end
 
-local function begin_round()
-  for _, lane in ipairs(lanes) do
-    lane.turns = lane.weight
+local function waits(lane)
+  return lane.waiting > lane.given
+end
+
+local function urgent_with_turns(open)
+  for _, lane in ipairs(open) do
+    if lane.turns > 0 then
+      return lane
+    end
   end
 end
 
 -- The most urgent lane that has a turn left; when none has, a new round begins.
-local function pick(open_to_all)
-  local first = nil
-  for _, lane in ipairs(lanes) do
-    if lane.waiting > lane.given and (open_to_all or lane.number == 0) then
-      if lane.turns > 0 then
-        return lane
-      end
-      first = first or lane
+local function pick(open)
+  local lane = urgent_with_turns(open)
+  if not lane then
+    for _, each in ipairs(lanes) do
+      each.turns = each.weight + math.min(0, each.turns)
     end
+    lane = urgent_with_turns(open) or open[1]
   end
-  if first then
-    begin_round()
-  end
-  return first
+  lane.turns = lane.turns - 1
+  return lane
+end
+
+-- P0 in the slot that is kept for it, while others wait: without a new round, which would give them no turn, ever.
+local function pick_kept(lane)
+  lane.turns = math.max(lane.turns - 1, -lane.weight)
+  return lane
 end
 
 for _ = 1, slots do
-  local lane = pick(rest > 0)
-  if not lane then
+  local open, others = {}, false
+  for _, lane in ipairs(lanes) do
+    if waits(lane) and (rest > 0 or lane.number == 0) then
+      open[#open + 1] = lane
+    end
+    others = others or (waits(lane) and lane.number ~= 0)
+  end
+  if #open == 0 then
     break
   end
-  lane.turns, lane.given = lane.turns - 1, lane.given + 1
+  local lane = (rest <= 0 and others) and pick_kept(open[1]) or pick(open)
+  lane.given = lane.given + 1
   if lane.number ~= 0 then
     rest = rest - 1
   end
@@ -75,10 +90,12 @@ end
 
 local left = false
 for _, lane in ipairs(lanes) do
-  left = left or lane.waiting > lane.given
+  left = left or waits(lane)
 end
 if not left then -- what is spent in this round must not hold up the next rush order
-  begin_round()
+  for _, lane in ipairs(lanes) do
+    lane.turns = lane.weight
+  end
 end
 
 local taken = {}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -25,6 +25,9 @@ class Scope:
     only_types: Sequence[str] | None = None
     without_types: Collection[str] = ()  # paused ones
     only_lanes: Sequence[int] | None = None
+    # Types that this claimer cannot do: left to others, but for what was begun already. A call of that may be out, and
+    # where nobody is left who could ask about it, a person must be told.
+    only_begun: Collection[str] = ()
 
     @property
     def lanes(self) -> Sequence[int]:
@@ -38,12 +41,23 @@ class Scope:
     def paused(self) -> tuple[str, ...]:
         return tuple(sorted(self.without_types))
 
+    @property
+    def begun(self) -> tuple[str, ...]:
+        return tuple(sorted(self.only_begun))
+
+    @property
+    def kind(self) -> Hashable:
+        """Equal for claimers that may take the same tasks, whatever is paused just now."""
+        return self.pool, frozenset(self.only_types or ()), frozenset(self.lanes)
+
     def narrow(self) -> list[ColumnElement[bool]]:
         found: list[ColumnElement[bool]] = []
         if self.only_types is not None:
             found.append(tasks.c.type.in_(self.only_types))
         if self.without_types:
             found.append(tasks.c.type.not_in(self.without_types))
+        if self.only_begun:
+            found.append(tasks.c.type.not_in(self.only_begun) | (tasks.c.lease_token > 0))
         return found
 
     def ready(self, *, suspects: bool = False) -> list[ColumnElement[bool]]:

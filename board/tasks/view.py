@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from functools import lru_cache
 from typing import Any
@@ -10,10 +10,9 @@ from urllib.parse import quote
 
 from sqlalchemy import Connection, RowMapping, Select, select
 
-from board.db.clock import read_now
 from board.db.many import among, numbers
 from board.tasks.models import task_data
-from board.tasks.states import Phase, Pool, Status
+from board.tasks.states import Status
 
 EMPTY_JUDGEMENT: dict[str, Any] = {
     "summary": None,
@@ -46,25 +45,23 @@ def documents(
     *,
     public_url: str,
     reviews: dict[int, dict[str, Any]] | None = None,
-    paused: Callable[[str], bool] = lambda _: False,
+    waiting: Mapping[int, dict[str, Any]] | None = None,
 ) -> list[dict[str, Any]]:
     """Task objects for rows of `tasks`.
 
-    reviews: the open review by internal id, already in its wire form. paused: whether work of a type is paused.
+    reviews: the open review, waiting: what it waits for, both by internal id and already in their wire form.
     """
     if not rows:
         return []
     data = data_of_many(connection, [row["id"] for row in rows])
-    moment = read_now(connection)
     return [
-        _document(row, data[row["id"]], public_url, moment, (reviews or {}).get(row["id"]))
-        | {"waiting_for": _waiting_for(row, moment, paused(row["type"]))}
+        _document(row, data[row["id"]], public_url, (reviews or {}).get(row["id"]), (waiting or {}).get(row["id"]))
         for row in rows
     ]
 
 
 def _document(
-    row: RowMapping, data: RowMapping, public_url: str, moment: datetime, review: dict[str, Any] | None
+    row: RowMapping, data: RowMapping, public_url: str, review: dict[str, Any] | None, waiting: dict[str, Any] | None
 ) -> dict[str, Any]:
     path = quote(row["task_id"], safe="")
     status = Status(row["status"])
@@ -112,7 +109,7 @@ def _document(
         "acknowledged_at": time(row["acknowledged_at"]),
         "version": row["version"],
         "type_version": row["type_version"],
-        "waiting_for": None,
+        "waiting_for": waiting,
         "links": {
             "self": f"{public_url}/api/v1/tasks/{path}",
             "ui": f"{public_url}/tasks/{path}",
@@ -141,30 +138,3 @@ def event_document(row: RowMapping) -> dict[str, Any]:
 def time(moment: datetime | None) -> str | None:
     """RFC 3339 in UTC, or None."""
     return None if moment is None else moment.isoformat().replace("+00:00", "Z")
-
-
-def _waiting_for(row: RowMapping, moment: datetime, paused: bool) -> dict[str, str] | None:
-    status, later = Status(row["status"]), row["ready_at"] > moment
-    if status is Status.NEEDS_REVIEW:
-        return {"code": "person", "message": "A person decides."}
-    if status is Status.RETRYING and row["reconciling"]:
-        message = f"It is being found out what became of a call; the next look is at {time(row['ready_at'])}."
-        return {"code": "reconciling", "message": message}
-    if status is Status.RETRYING:
-        return {"code": "retry", "message": f"The next try is at {time(row['ready_at'])}."}
-    if status is not Status.PENDING:
-        return None
-    if row["phase"] == Phase.ACT and later:
-        return {"code": "grace", "message": f"The decision can be undone until {time(row['ready_at'])}."}
-    if later:
-        return {"code": "due", "message": f"It starts at {time(row['ready_at'])}."}
-    if paused:
-        return {"code": "paused", "message": "Work of this type, or of the whole queue, is paused by a person."}
-    if row["pool"] == Pool.OUTSIDE:
-        return {"code": "outside", "message": "It waits for an outside worker to claim it."}
-    if row["suspect"]:
-        return {
-            "code": "alone",
-            "message": "Its worker died before; it runs as soon as a worker is free of other work.",
-        }
-    return {"code": "queue", "message": "It starts as soon as a worker has a free slot."}

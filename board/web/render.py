@@ -41,6 +41,7 @@ def environment(code: str, zone: str) -> Environment:
     env.install_gettext_translations(speech.words, newstyle=True)  # type: ignore[attr-defined]
     env.globals |= {"language": speech, "languages": LANGUAGES, "wording": wording, "query": _query}
     env.filters |= {
+        "waiting": lambda waits: wording.waiting(speech, waits),
         "label": lambda name, table: wording.label(speech, getattr(wording, table), name),
         "moment": partial(_time, speech, speech.moment),
         "ago": partial(_time, speech, speech.ago),

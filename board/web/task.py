@@ -166,7 +166,7 @@ def _page(visit: Visit, task_id: str, *, refused: str = "", code: int = 200) -> 
     found, found_in_input = hidden.Found(), hidden.Found()
     with visit.board.db.read() as connection:
         row = visible(connection, visit.actor, task_id)
-        task = visit.board.task_document(connection, row)
+        task = visit.board.task_document(connection, row, places=True)
         spec = visit.board.catalogue.version(connection, row["type"], row["type_version"]).spec
         values: dict[str, Any] = {
             "task": task,

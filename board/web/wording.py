@@ -204,13 +204,27 @@ CHANNEL = {
 }
 WAITING = {
     "person": N_("A person decides."),
-    "retry": N_("It is tried again:"),
-    "reconciling": N_("It is being found out what became of a call; the next look:"),
+    "need": N_("It waits for other tasks to be done."),
+    "reconciling": N_("It is being found out what became of a call."),
     "grace": N_("It was decided; the decision can still be undone for a moment."),
+    "retry": N_("It is tried again later."),
     "due": N_("It starts later, as was asked."),
+    "paused": N_("Work of this type, or of the whole queue, is paused by a person."),
+    "limit": N_("A limit of its type or connection is reached."),
     "alone": N_("Its worker died before; it runs as soon as a worker is free of other work."),
+    "outside": N_("It waits for an outside program to claim it."),
     "queue": N_("It starts as soon as a worker has a free slot."),
 }
+NO_WORKER = {
+    "none": N_("No worker is running."),
+    "handler": N_("No worker that runs has the handler of this type installed."),
+    "type": N_("The workers that run are narrowed to other types."),
+    "lane": N_("No worker that runs takes this type from this lane."),
+    "outside": N_("No outside program has claimed work of this type lately."),
+}
+_BEFORE = NN_("{n} task of its lane is before it.", "{n} tasks of its lane are before it.")
+_MORE_BEFORE = N_("More than {n} tasks of its lane are before it.")
+_NEXT = N_("It is the next one of its lane.")
 CAUSE = {
     "timeout": N_("Time-out"),
     "network": N_("Network"),
@@ -285,6 +299,19 @@ def label(language: Language, table: dict[str, str], name: Any) -> str:
     """The label of a name; a name that nobody foresaw stands for itself."""
     text = table.get(str(name))
     return language.gettext(text) if text is not None else str(name).replace("_", " ")
+
+
+def waiting(language: Language, waits: dict[str, Any]) -> str:
+    """Why a task does not move, from its `waiting_for`."""
+    behind: int | None = waits.get("behind")
+    if waits["code"] == "no_worker":
+        return label(language, NO_WORKER, waits["cause"])
+    if behind and waits.get("more"):
+        return language.gettext(_MORE_BEFORE).format(n=language.number(behind))
+    if behind:
+        return language.ngettext(*_BEFORE, behind).format(n=language.number(behind))
+    reason = label(language, WAITING, waits["code"])
+    return reason if behind is None else f"{language.gettext(_NEXT)} {reason}"
 
 
 def note(language: Language, code: str) -> str | None:

@@ -11,7 +11,7 @@ import asyncio
 import logging
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from functools import partial
@@ -90,7 +90,8 @@ class Consumer:
         self._zone, self._weights = zone, weights
         self._slots = Slots(concurrency, reserved_p0)
         self._weights_now = weights
-        self._rules = QueueRules()
+        self._rules: QueueRules | None = None  # not read yet: nothing is taken, as it may be paused
+        self._beyond: Collection[str] = ()  # types whose handler is not installed here: another worker may have it
         self._only_types, self._only_lanes = only_types, only_lanes
         self._doors = Doors(allow_private)
         self._patience = Patience()
@@ -102,7 +103,6 @@ class Consumer:
         self._work_wanted = asyncio.Event()
         self._alarm: asyncio.TimerHandle | None = None
         self._alone: Lease | None = None  # the suspect that runs: nothing is begun beside it
-        self._claimed = False  # since the last heartbeat
         self._stopping = False
         self._entered = False
         self._scheduler = BackgroundScheduler(
@@ -124,16 +124,14 @@ class Consumer:
             self.enter()
         self._loop_thread.start()
         every = self._scheduler.add_job
-        every(self._tick, "interval", seconds=POLL_SECONDS, id="poll")
         every(self._heartbeat, "interval", seconds=min(BEAT_SECONDS, self._lease / 4), id="heartbeat")
         every(self._look_at_database, "interval", seconds=watch.LOOK_SECONDS, id="watch")
         begin = datetime.now(UTC)
+        every(self._tick, "interval", seconds=POLL_SECONDS, id="poll", next_run_time=begin)
         for chore in self._keeper.chores:  # the first, finding a leader, at once; the leader's own a moment later
             first = {} if chore.alone else {"next_run_time": begin}
             every(self._do, "interval", [chore], seconds=chore.every, id=chore.what, **first)
         self._scheduler.start()
-        self.wake()
-        self.wake_outbox()
 
     def wake(self) -> None:
         """Something may be ready: look now instead of at the next poll. Cheap, callable from any thread."""
@@ -214,9 +212,10 @@ class Consumer:
 
     def _read_rules(self) -> None:
         with self._db.read() as connection:
-            self._rules = live.read(connection)
-            moment = read_now(connection)
-        self._weights_now = self._rules.weights_at(moment, self._zone, self._weights)
+            rules = live.read(connection)
+            self._beyond = self._preparer.beyond(connection)
+            self._weights_now = rules.weights_at(read_now(connection), self._zone, self._weights)
+        self._rules = rules
 
     def _see_loop(self) -> None:
         self._loop_seen = time.monotonic()
@@ -232,9 +231,8 @@ class Consumer:
         held = list(self._held)
 
         def renew() -> None:
-            claimed, self._claimed = self._claimed, False
             with self._db.write() as tx:
-                self._presence.beat(tx, len(held), claimed=claimed)
+                self._presence.beat(tx, len(held))
                 alive = self._ledger.renew(tx, self.name, held, seconds) if held else {}
             for lease in held:
                 if lease.task not in alive:  # just settled, or lost: then nothing of this attempt counts any more
@@ -280,7 +278,8 @@ class Consumer:
                 self._patience.failed("claim work", error)
 
     def _take(self) -> list[tuple[RowMapping, Prepared | Exception]]:
-        if self._stopping or self._alone is not None or self._rules.paused:
+        rules = self._rules
+        if self._stopping or self._alone is not None or rules is None or rules.paused:
             return []
         free, rest = self._slots.free()
         if free <= 0:
@@ -289,7 +288,10 @@ class Consumer:
         taken = self._queue.claim(
             Wanted(
                 scope=Scope(
-                    only_types=self._only_types, without_types=self._rules.paused_types, only_lanes=self._only_lanes
+                    only_types=self._only_types,
+                    without_types=rules.paused_types,
+                    only_begun=self._beyond,
+                    only_lanes=self._only_lanes,
                 ),
                 slots=free,
                 rest=rest,
@@ -302,12 +304,12 @@ class Consumer:
         )
         if taken.again is not None:  # a limit opens by time, and nobody tells
             self._loop.call_soon_threadsafe(self._wake_in, taken.again)
-        self._claimed = self._claimed or bool(taken.rows)
         for row in taken.rows:  # from now on the heartbeat keeps them, even if the loop is blocked before they begin
             lease = Lease(row["id"], row["lease_token"])
             self._held[lease] = None
             self._alone = lease if taken.alone else None
             self._slots.hold(lease, urgent=row["lane"] == 0)
+            self._presence.took(row["lane"])
         return list(zip(taken.rows, self._preparer.prepare(taken.rows, read, self._doors), strict=True))
 
     # -- on the handlers' loop ----------------------------------------------------------------------------------------

@@ -136,6 +136,7 @@ def _made(tx: Connection, actor: Actor, row: RowMapping, wanted: WorkWanted) -> 
     values = {
         "task": row["id"],
         "number": row["lease_token"],
+        "type": row["type"],
         "owner": actor.identity,
         "worker": wanted.worker,
         "lease": wanted.lease,

@@ -38,9 +38,9 @@ class Prepared:
 class NotRunnable(Exception):
     """The attempt cannot even begin. left: a call of an earlier attempt that may still be going on."""
 
-    def __init__(self, message: str, left: RowMapping | None) -> None:
+    def __init__(self, message: str, left: RowMapping | None, error_class: ErrorClass = ErrorClass.PERMANENT) -> None:
         super().__init__(message)
-        self.failure = Failure(ErrorClass.PERMANENT, Cause.PRECONDITION, message, open_operation=left is not None)
+        self.failure = Failure(error_class, Cause.PRECONDITION, message, open_operation=left is not None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +72,10 @@ class Preparer:
         self._documents = documents
         self._secret = webhook_secret
         self._tell = tell
+
+    def beyond(self, connection: Connection) -> list[str]:
+        """The types that cannot be worked on here, because a handler that they need is not installed."""
+        return self._catalogue.beyond(connection, self._handlers)
 
     def read(self, connection: Connection, rows: Sequence[RowMapping]) -> list[Read | Exception]:
         """What the database holds for each claimed task, in their order; in the transaction that claims them.
@@ -140,7 +144,9 @@ class Preparer:
         lease = Lease(row["id"], row["lease_token"])
         handler = self._handlers.get(block.use)
         if handler is None:
-            raise NotRunnable(f"No handler “{block.use}” is installed in this worker.", left)
+            # Taken before the type was known here; from the next look on it is left to a worker that has the handler.
+            message = f"No handler “{block.use}” is installed in this worker."
+            raise NotRunnable(message, left, ErrorClass.TRANSIENT)
         if block.connection and target is None:
             raise NotRunnable(f"The connection “{block.connection}” does not exist any more.", left)
         try:

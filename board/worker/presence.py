@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import secrets
 import socket
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -23,6 +23,7 @@ from board.db.pages import Key, Page, after, page
 from board.tasks.models import RUNNING, tasks
 from board.upkeep import leader
 from board.worker.models import workers
+from board.worker.pace import Pace
 
 BEAT_SECONDS = 10.0  # at most so long between two signs of life, however long the leases are
 SILENT_SECONDS = 30.0  # three signs missed; under heavy load one or two may come late
@@ -36,12 +37,16 @@ class SecondHost(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """What a worker says about itself. types and lanes: what it is narrowed to, None for everything."""
+    """What a worker says about itself. types and lanes: what it is narrowed to, None for everything.
+
+    handlers: the names of those that are installed in it.
+    """
 
     name: str
     slots: int
     types: Sequence[str] | None = None
     lanes: Sequence[int] | None = None
+    handlers: Collection[str] = ()
 
 
 class Presence:
@@ -49,6 +54,8 @@ class Presence:
 
     def __init__(self, db: Database, entry: Entry) -> None:
         self._db, self._entry = db, entry
+        self._pace = Pace()
+        self._took = False  # since the last sign of life
 
     def enter(self) -> list[str]:
         """Enter the table. Returns the names of other workers on the same SQLite file; empty on PostgreSQL.
@@ -61,9 +68,16 @@ class Presence:
             self._insert(tx)
         return others
 
-    def beat(self, tx: Connection, running: int, *, claimed: bool) -> None:
-        """A sign of life. claimed: whether tasks were taken since the last one."""
-        values = {"seen_at": now(), "running": running} | ({"claimed_at": now()} if claimed else {})
+    def took(self, lane: int) -> None:
+        """A task of this lane was claimed; told with the next sign of life."""
+        self._took = True
+        self._pace.note(lane)
+
+    def beat(self, tx: Connection, running: int) -> None:
+        """A sign of life."""
+        took, self._took = self._took, False
+        values: dict[str, Any] = {"seen_at": now(), "running": running, "pace": self._pace.per_minute()}
+        values |= {"claimed_at": now()} if took else {}
         if tx.execute(update(workers).where(workers.c.name == self._entry.name).values(**values)).rowcount == 0:
             self._insert(tx)  # away for so long that its row was removed
 
@@ -82,6 +96,7 @@ class Presence:
                 version=version("ai-task-board"),
                 slots=entry.slots,
                 narrow=narrow if any(narrow.values()) else None,
+                handlers=sorted(entry.handlers),
                 started_at=now(),
                 seen_at=now(),
             )
@@ -159,6 +174,7 @@ def listed(connection: Connection, cursor: str | None, limit: int) -> tuple[Page
                 "tasks": holds[row["name"]],
                 "types": narrow.get("types"),
                 "lanes": narrow.get("lanes") and [f"P{lane}" for lane in narrow["lanes"]],
+                "per_minute": row["pace"] and {f"P{lane}": number for lane, number in enumerate(row["pace"])},
                 "leader": row["name"] == leads,
                 **{key: row[key] for key in ("started_at", "seen_at", "claimed_at", "stopped_at")},
             }

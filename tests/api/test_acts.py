@@ -79,7 +79,7 @@ def test_an_edit_changes_what_is_given_and_writes_the_difference(api: Api) -> No
     }
     cleared = api.patch("/tasks/T-1", json={"version": 2, "assignee": None, "due_at": None, "run_after": None})
     assert (cleared.json()["assignee"], cleared.json()["due_at"], cleared.json()["run_after"]) == (None, None, None)
-    assert cleared.json()["waiting_for"]["code"] == "queue"
+    assert cleared.json()["waiting_for"]["code"] == "no_worker"
 
 
 def test_an_edit_that_changes_nothing_is_no_edit(api: Api) -> None:

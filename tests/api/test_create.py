@@ -47,7 +47,8 @@ def test_a_new_task_is_201_with_the_whole_object(api: Api) -> None:
         name: body[name] for name in body if name not in ("run_after",)
     }
     assert task["run_after"] == "2030-01-01T00:00:00Z"
-    assert task["waiting_for"] == {"code": "due", "message": "It starts at 2030-01-01T00:00:00Z."}
+    due = {"code": "due", "message": "It starts at 2030-01-01T00:00:00Z.", "expected_at": "2030-01-01T00:00:00Z"}
+    assert task["waiting_for"] == due
     assert (task["status"], task["phase"], task["lane"], task["round"], task["version"]) == (
         "pending",
         "work",

@@ -53,7 +53,7 @@ def test_a_pause_is_shown_on_the_task_and_ends(one_api: Api) -> None:
     assert one_api.post("/queue/pause", json={"type": "trial"}).json()["paused_types"] == ["trial"]
     assert one_api.get("/tasks/T-1").json()["waiting_for"]["code"] == "paused"
     assert one_api.post("/queue/resume", json={"type": "trial"}).json()["paused_types"] == []
-    assert one_api.get("/tasks/T-1").json()["waiting_for"]["code"] == "queue"
+    assert one_api.get("/tasks/T-1").json()["waiting_for"]["code"] == "no_worker"
     assert one_api.post("/queue/pause").json()["paused"] is True
     assert one_api.get("/tasks/T-1").json()["waiting_for"]["code"] == "paused"
 

@@ -97,6 +97,23 @@ def test_the_slot_kept_free_starts_no_new_round() -> None:
     assert got == {1: 50, 2: 20, 3: 10}
 
 
+@pytest.mark.parametrize("urgent_turns", [1, 5, 16, 40])
+def test_short_rush_orders_in_their_own_slot_take_no_turn_from_the_others(urgent_turns: int) -> None:
+    """So many P0 tasks run through the slot kept for them while one other slot comes free: all lanes get their turns,
+    and P0, which has had its share already, gets what is left of it."""
+    shares, got, others = Shares(), Counter[int](), Counter[int]()
+    for _ in range(20 * ROUND):
+        for _ in range(urgent_turns):
+            got.update(shares.share(1, 0, FULL))
+        taken = shares.share(1, 1, FULL)
+        got.update(taken)
+        others.update({lane: number for lane, number in taken.items() if lane})
+    for lane in (1, 2, 3):
+        assert others[lane] >= sum(others.values()) * DEFAULT_WEIGHTS[lane] / 8 - DEFAULT_WEIGHTS[lane]
+    assert sum(others.values()) >= 20 * ROUND * 8 / ROUND - 8
+    assert got[0] >= got.total() * 16 / ROUND - 16
+
+
 @pytest.mark.parametrize("weights", [(1, 2, 3), (0, 1, 1, 1), (1, 1, 1, -1)])
 def test_weights_must_be_four_positive_numbers(weights: tuple[int, ...]) -> None:
     with pytest.raises(ValueError, match="four weights"):

@@ -6,6 +6,8 @@ from typing import Any
 import pytest
 
 from board.ports import Cause, ErrorClass, Failure, Job, Outcome
+from board.queue import live
+from board.worker.presence import Entry, Presence
 from tests.rig.receiver import Receiver, Reply
 from tests.rig.working import OpenWorking, Probe
 from tests.web.conftest import Site, Visitor
@@ -178,3 +180,28 @@ def test_the_log_of_calls_and_sending_one_again(site: Site, operator: Visitor, r
     assert "回调已再次发送" in chinese
     assert "返回内容（2 次尝试）" in chinese
     assert operator.post("/tasks/T-1/resend", operation="999").status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("lang", "said", "start"),
+    [("en", "3 tasks of its lane are before it.", "Expected start: "), ("zh-CN", "本通道中有 3 个任务", "预计开始：")],
+)
+def test_a_waiting_task_says_why(site: Site, lang: str, said: str, start: str) -> None:
+    db = site.working.board.db
+    site.working.stop()
+    busy = Presence(db, Entry("busy", 1, handlers=["echo"]))  # alive, and with no slot free
+    busy.enter()
+    with db.write() as tx:
+        live.change(tx, "user:li", lambda rules: rules.model_copy(update={"paused_types": ["other"]}))
+    operator = site.visitor("operator", lang=lang)
+    site.working.type("other", "echo")
+    site.working.submit("paused", "other")
+    site.working.submit("later", "judge", run_after="2099-01-01T00:00:00Z")
+    for number in range(4):
+        site.working.submit(f"T-{number}", "judge")
+    assert said in operator.get("/tasks/T-3").text
+    assert start in operator.get("/tasks/later").text
+    assert ("paused by a person" if lang == "en" else "人工暂停") in operator.get("/tasks/paused").text
+    with db.write() as tx:
+        busy.leave(tx)
+    assert ("No worker is running." if lang == "en" else "没有正在运行的执行程序。") in operator.get("/tasks/T-3").text

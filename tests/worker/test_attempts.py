@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from board.ports import Cause, ErrorClass, Failure, Job, Outcome, Success, UnknownOutcome
+from board.queue import live
 from tests.rig.working import Gate, OpenWorking, Probe
 
 
@@ -321,3 +322,34 @@ def test_a_call_under_way_is_not_called_failed_where_nobody_can_ask(working: Ope
         operation["id"],
         "unknown",
     )
+
+
+def test_work_is_left_to_a_worker_that_has_its_handler(working: OpenWorking) -> None:
+    """So that new types may come before the last worker is upgraded."""
+    without = working()
+    able = working(Probe(succeed), start=False)
+    able.type()
+    without.until(lambda: without.board.consumer is not None and "trial" in without.board.consumer._beyond)
+    able.submit()
+    without.type("other", "echo")
+    without.submit("T-2", "other")
+    without.wait("T-2", "done")
+    assert without.task()["status"] == "pending"
+    able.start()
+    able.wait("T-1", "done")
+
+
+def test_a_worker_that_starts_while_the_queue_is_paused_takes_nothing(working: OpenWorking) -> None:
+    first = working(Probe(succeed), start=False)
+    first.type()
+    first.submit()
+    with first.board.db.write() as tx:
+        live.change(tx, "user:li", lambda rules: rules.model_copy(update={"paused": True}))
+    first.start()
+    consumer = first.board.consumer
+    assert consumer is not None
+    first.until(lambda: consumer._rules is not None and not consumer._work_wanted.is_set())
+    assert first.attempts() == []
+    with first.board.db.write() as tx:
+        live.change(tx, "user:li", lambda rules: rules.model_copy(update={"paused": False}))
+    first.wait("T-1", "done")

@@ -54,7 +54,8 @@ def test_a_worker_enters_lives_goes_silent_and_stops(db: Database, at: Callable[
     at(SILENT_SECONDS + 1)
     assert listed(db)["w1"]["status"] == "silent"
     with db.write() as tx:
-        one.beat(tx, 2, claimed=True)
+        one.took(1)
+        one.beat(tx, 2)
     row = listed(db)["w1"]
     assert row["status"] == "alive"
     assert abs(row["claimed_at"] - row["seen_at"]) < timedelta(seconds=1)
@@ -75,7 +76,7 @@ def test_who_was_not_seen_for_a_day_is_forgotten_and_enters_again(db: Database, 
     presence.forget(db)
     assert listed(db) == {}
     with db.write() as tx:  # it was only suspended
-        one.beat(tx, 0, claimed=False)
+        one.beat(tx, 0)
     assert listed(db)["w1"]["status"] == "alive"
 
 

@@ -7,7 +7,7 @@ from sqlalchemy import update
 from board.queue.ledger_queue import SUSPECT_PATIENCE
 from board.queue.wanted import Scope
 from board.tasks.models import tasks
-from board.tasks.states import Pool
+from board.tasks.states import Move, Pool
 from tests.queue.conftest import Hall
 
 
@@ -76,3 +76,14 @@ def test_what_needs_another_task_waits_for_it(hall: Hall) -> None:
     with hall.db.write() as tx:
         hall.ledger.tell_places(tx, tx.execute(needs.values(unmet_needs=0)).mappings().all())
     assert hall.claim(5) == ["needy"]
+
+
+def test_a_type_that_a_claimer_cannot_do_is_left_to_others_unless_it_was_begun(hall: Hall) -> None:
+    hall.put("new", type="rare", lane=0)
+    hall.put("usual", lane=1)
+    able, unable = Scope(), Scope(only_begun=["rare"])
+    assert hall.claim(scope=unable) == ["usual"]
+    assert hall.claim(scope=unable) == []
+    [row] = hall.take(scope=able).rows
+    hall.end(row, Move.HAND_BACK, ready_at=row["ready_at"])
+    assert hall.claim(scope=unable) == ["new"], "perhaps a call of it is out, and nobody else is there to ask"

@@ -8,6 +8,7 @@ import pytest
 
 from board.queue.lanes import LANES
 from board.queue.wanted import Scope
+from board.tasks.states import Pool
 from tests.queue.conftest import Hall
 
 
@@ -76,3 +77,25 @@ def test_a_claimer_of_some_lanes_uses_up_no_turns_of_the_others(hall: Hall) -> N
     hall.fill((1, 3), 30)
     assert [hall.claim(scope=Scope(only_lanes=[3]))[0] for _ in range(5)] == [f"P3-{n:03}" for n in range(5)]
     assert lanes([hall.claim()[0] for _ in range(6)])["P3"] <= 1
+
+
+def test_short_rush_orders_in_the_kept_slot_take_no_turn_from_the_others(hall: Hall) -> None:
+    """One slot is open to all, and before each of its turns a P0 task runs in the slot that is kept for P0."""
+    hall.fill(LANES, 60)
+    others: list[str] = []
+    for _ in range(28):
+        assert lanes(hall.claim(1, rest=0)) == {"P0": 1}
+        others += hall.claim(1, rest=1)
+    assert {lane: number for lane, number in lanes(others).items() if lane != "P0"} == {"P1": 10, "P2": 4, "P3": 2}
+
+
+def test_the_polls_of_others_do_not_begin_the_round_anew(hall: Hall) -> None:
+    """An outside worker finds nothing, or empties its lane, between any two claims of a busy worker."""
+    hall.fill(LANES, 24)
+    hall.put(*(f"O-{number}" for number in range(5)), lane=3, home_pool="outside")
+    found: list[str] = []
+    for _ in range(24):
+        hall.claim(scope=Scope(Pool.OUTSIDE))
+        assert hall.claim(scope=Scope(only_types=["nothing of this"])) == []
+        found += hall.claim()
+    assert lanes(found) == {"P0": 16, "P1": 5, "P2": 2, "P3": 1}
