@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from pydantic import ValidationError
 from sqlalchemy import Connection, text
@@ -25,7 +25,7 @@ from board.db import place
 from board.db.engine import Database
 from board.db.migrate import SchemaError, check
 from board.logs import first_line
-from board.redis_door import Keys, connect, reason, weakness
+from board.redis_door import Keys, about, connect, reason, weakness
 from board.settings import Settings, SettingsError
 
 # Leases and due times go by the database's clock; people compare with their own. More than this confuses them.
@@ -105,13 +105,14 @@ def _redis(url: str) -> Finding:
         try:
             client.set(Keys("doctor")("probe"), "1", px=1)  # a replica, or a full one, answers everything but this
             weak = weakness(client)
-            server: Any = client.info("server")
+            server = about(client, "server")
         except Exception as error:
             message = f"{reason(error)} Work goes on from the database; see docs/redis.md."
             return Finding("redis", "warning", message)
     name = "Valkey" if server.get("server_name") == "valkey" else "Redis"
-    version = server.get("valkey_version") or server["redis_version"]
-    return Finding("redis", "warning" if weak else "ok", weak or f"{name} {version} answers and takes writes.")
+    version = server.get("valkey_version") or server.get("redis_version")
+    named = f"{name} {version}" if version else "It"
+    return Finding("redis", "warning" if weak else "ok", weak or f"{named} answers and takes writes.")
 
 
 def _version(connection: Connection, is_sqlite: bool) -> str:

@@ -59,8 +59,8 @@ class RedisAway(Exception):
 class Keys:
     """Names of keys and channels: `keys("ready", "board", 0)` is `board:{ID}:ready:board:0`.
 
-    ID is that of the installation, so two boards on one Redis never meet. The braces make it a hash tag: a cluster
-    keeps all keys of one board together, and scripts may use several of them.
+    ID is that of the installation, so two boards on one Redis never meet. The braces make it a hash tag: a cluster,
+    behind a proxy, keeps all keys of one board together, so that scripts may use several of them.
     """
 
     def __init__(self, installation: str) -> None:
@@ -133,22 +133,22 @@ def connect(url: str, *, answer_within: float | None = TIMEOUT_SECONDS) -> redis
     answer_within: seconds; None for one that waits for messages (a subscriber), which a timeout would cut off.
     Raises ValueError, whose text repeats no part of the address, when it is none.
     """
-    return redis.Redis.from_pool(_pool(ConnectionPool, url, {"socket_timeout": answer_within}))
+    return redis.Redis.from_pool(_pool(ConnectionPool, parse_url, url, {"socket_timeout": answer_within}))
 
 
 def connect_async(url: str) -> redis.asyncio.Redis:
     """The same for an event loop. Waiting for messages there has a time of its own. Raises ValueError as `connect`."""
     retry = redis.asyncio.retry.Retry(NoBackoff(), 0)
-    return redis.asyncio.Redis.from_pool(_pool(redis.asyncio.ConnectionPool, url, {"retry": retry}))
+    parse = redis.asyncio.connection.parse_url  # its TLS and socket connections are of another kind
+    return redis.asyncio.Redis.from_pool(_pool(redis.asyncio.ConnectionPool, parse, url, {"retry": retry}))
 
 
-def _pool(kind: type[Pool], url: str, own: dict[str, Any]) -> Pool:
+def _pool(kind: type[Pool], parse: Callable[[str], Any], url: str, own: dict[str, Any]) -> Pool:
     """A pool of connections as pinned. own: what this kind of client pins otherwise."""
     try:
         if not _DATABASE.fullmatch(urlsplit(url).path) and not url.startswith("unix:"):
             raise ValueError  # the library would silently take database 0
-        given: dict[str, Any] = parse_url(url)  # type: ignore[no-untyped-call]
-        pool = kind(**(given | PINNED | own))
+        pool = kind(**(parse(url) | PINNED | own))
         pool.make_connection()  # type: ignore[no-untyped-call] # finds unknown options; does not connect yet
     except TypeError:
         raise ValueError("has an option behind the “?” that does not exist") from None
@@ -159,14 +159,23 @@ def _pool(kind: type[Pool], url: str, own: dict[str, Any]) -> Pool:
 
 def weakness(client: redis.Redis) -> str | None:
     """What is wrong with a Redis that works, in plain words. Raises what the client raises."""
-    memory: Any = client.info("memory")
-    policy = memory.get("maxmemory_policy", "noeviction")
+    policy = about(client, "memory").get("maxmemory_policy", "noeviction")
     if policy == "noeviction":
         return None
     return (
         f"It may throw away what the board keeps there when its memory is full (maxmemory-policy is {policy}). "
         "Nothing is lost, but work slows down; set maxmemory-policy to noeviction, or give the board its own Redis."
     )
+
+
+def about(client: redis.Redis, section: str) -> dict[str, Any]:
+    """What the server tells of itself. Empty where this user may not ask: INFO counts as dangerous there."""
+    try:
+        found: Any = client.info(section)
+    except exceptions.NoPermissionError:
+        return {}
+    assert isinstance(found, dict)
+    return found
 
 
 def reason(error: BaseException) -> str:
@@ -178,6 +187,8 @@ def reason(error: BaseException) -> str:
             return f"It did not answer within {TIMEOUT_SECONDS:g} s."
         case exceptions.BusyLoadingError():
             return "It is still loading its data."
+        case exceptions.AskError() | exceptions.ClusterDownError():
+            return "It is a node of a cluster; the board needs a single server, or a cluster behind a proxy."
         case exceptions.ReadOnlyError():
             return "It is a read-only replica; BOARD_REDIS_URL must lead to the primary."
         case exceptions.OutOfMemoryError():

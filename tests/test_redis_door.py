@@ -6,13 +6,26 @@ import logging
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 import redis
 
-from board.redis_door import TIMEOUT_SECONDS, Keys, RedisAway, RedisDoor, connect
+from board.queue.redis_lines import Change, Place, RedisLines
+from board.redis_door import (
+    TIMEOUT_SECONDS,
+    Keys,
+    RedisAway,
+    RedisDoor,
+    about,
+    connect,
+    connect_async,
+    reason,
+    weakness,
+)
 from board.settings import SettingsError, load
+from board.tasks.states import Pool
 from tests.rig.ports import free_port
 from tests.rig.valkey import ValkeyServer
 
@@ -29,6 +42,17 @@ def test_behaviour_is_pinned_whatever_the_address_says(redis_url: str) -> None:
         assert client.get_connection_kwargs()["socket_timeout"] == TIMEOUT_SECONDS
         assert client.set("pinned", "ä") is True
         assert client.get("pinned") == "ä"
+
+
+async def test_over_a_socket_and_with_tls_both_kinds_of_client(valkey_server: ValkeyServer) -> None:
+    with connect(valkey_server.socket_url) as client:
+        assert client.set("over-a-socket", "1") is True
+    async with connect_async(valkey_server.socket_url) as waiting:
+        assert await waiting.get("over-a-socket") == "1"
+    for pool in (connect("rediss://host/1").connection_pool, connect_async("rediss://host/1").connection_pool):
+        connection: Any = pool.make_connection()
+        assert "SSLConnection" in type(connection).__name__
+        assert connection.db == 1
 
 
 @pytest.mark.parametrize(
@@ -65,6 +89,27 @@ def test_a_wrong_password_is_named(valkey_server: ValkeyServer) -> None:
     with pytest.raises(RedisAway, match="refuses the name or password in BOARD_REDIS_URL"):
         door.run(lambda client: client.ping())
     door.close()
+
+
+def test_a_user_who_may_nothing_dangerous_can_do_all_that_is_needed(valkey_server: ValkeyServer) -> None:
+    with connect(valkey_server.url) as client:
+        rules = ["on", ">pw", "~board:*", "&board:*", "+@all", "-@dangerous"]
+        client.execute_command("ACL", "SETUSER", "board", *rules)
+    door = RedisDoor(valkey_server.url.replace("//", "//board:pw@"), "ab12")
+    lines = RedisLines(door)
+    lines.finish_filling(lines.begin_filling())
+    assert lines.complete()
+    lines.write([Change(1, "board", Place(1, "board", 2, 1, datetime(2026, 1, 1, tzinfo=UTC)), True)])
+    assert lines.take(Pool.BOARD, [2], (1, 1, 1, 1), 5, 5, datetime(2026, 1, 2, tzinfo=UTC)) == {1: 2}
+    assert sum(lines.sizes().values()) == 0
+    assert door.run(weakness) is None
+    assert door.run(lambda client: about(client, "server")) == {}
+    assert door.trouble is None
+    door.close()
+
+
+def test_a_node_of_a_cluster_is_named_as_such() -> None:
+    assert "node of a cluster" in reason(redis.exceptions.MovedError("1234 10.0.0.7:6379"))
 
 
 @pytest.mark.parametrize("end", ["stop", "freeze"])

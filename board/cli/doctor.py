@@ -11,7 +11,7 @@ from board.doctor import examine
 
 
 def doctor(as_json: AsJson = False) -> None:
-    """Check settings, data folder, database, schema, clock and key; exit code 1 when something is wrong."""
+    """Check settings, data folder, database, schema, clock, key and Redis; exit code 1 when something is wrong."""
     findings = examine()
     good = all(it.status != "wrong" for it in findings)
     if as_json:

@@ -9,7 +9,7 @@ either is gone (FLUSHALL, a restart without the data, a process that could not p
 from __future__ import annotations
 
 import secrets
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from importlib.resources import files
 from typing import Any, NamedTuple
@@ -18,7 +18,7 @@ import redis
 from sqlalchemy import RowMapping
 
 from board.queue.lanes import LANES
-from board.redis_door import RedisDoor
+from board.redis_door import RedisDoor, about
 from board.tasks.states import RANK_FIRST, Pool
 
 LANE_STEP = 10**14  # more than the milliseconds since 1970 will be for 3,000 years
@@ -175,6 +175,4 @@ def _member(task: int) -> str:
 
 def _running(client: redis.Redis) -> str:
     """The name of this run of the server: a restart has another."""
-    info: Collection[Any] = client.info("server")
-    assert isinstance(info, dict)
-    return str(info["run_id"])
+    return str(about(client, "server").get("run_id"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing
 from datetime import UTC, datetime
@@ -13,12 +14,12 @@ from board.db.engine import Database
 from board.queue import redis_queue
 from board.queue.redis_lines import Change, Place, RedisLines
 from board.queue.redis_queue import RedisQueue
-from board.queue.wanted import Scope
+from board.queue.wanted import Scope, Wanted
 from board.redis_door import TIMEOUT_SECONDS, RedisDoor
 from board.tasks.ledger import Ledger
 from board.tasks.states import RANK_USUAL, Pool
 from board.upkeep.rebuild import Rebuild
-from tests.heart import claim, settable_clock
+from tests.heart import claim, gate, settable_clock
 from tests.queue.conftest import RedisHall
 from tests.rig.valkey import ValkeyServer
 
@@ -90,6 +91,17 @@ def test_many_stale_ids_do_not_hide_what_is_ready(hall: RedisHall) -> None:
         propose(hall, stale)
     hall.put("good")
     assert hall.claim(2) == ["good"]
+
+
+def test_the_shares_hold_over_all_workers_together(hall: RedisHall) -> None:
+    """Each of many claims one task at a time; with a round of its own, each would begin with P0."""
+    hall.fill(range(4), 40)
+    parts = (hall.db, hall.ledger, gate(hall.db, hall.ledger), hall.lines, hall.feed, hall.from_ledger)
+    workers = [RedisQueue(*parts) for _ in range(8)]
+    hall.settle()
+    wanted = Wanted(Scope(), 1, 1, worker="w1", lease=60.0)
+    taken = Counter(row["lane"] for _ in range(6) for worker in workers for row in worker.claim(wanted).rows)
+    assert taken == {0: 32, 1: 10, 2: 4, 3: 2}
 
 
 def test_what_the_ledger_gave_does_not_stay_in_redis(hall: RedisHall) -> None:

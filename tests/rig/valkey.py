@@ -25,6 +25,7 @@ class ValkeyServer:
         folder.mkdir()
         self.port = free_port()
         self.url = f"redis://127.0.0.1:{self.port}/0"
+        self.socket_url = f"unix://{folder / 'socket'}"
         self._folder = folder
         self._binary = binary
         self._reaper = reaper
@@ -33,6 +34,7 @@ class ValkeyServer:
     def start(self) -> None:
         """Start the server and wait until it answers."""
         options = {"port": self.port, "bind": "127.0.0.1", "dir": self._folder, "save": "", "appendonly": "no"}
+        options["unixsocket"] = self._folder / "socket"
         arguments = [text for name, value in options.items() for text in (f"--{name}", str(value))]
         with (self._folder / "log").open("ab") as log:
             self._process = subprocess.Popen(
