@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, contextmanager
 from typing import Any
 
 import pytest
@@ -23,6 +23,7 @@ from board.tasks.ledger import Lease, Ledger
 from board.tasks.states import Move
 from board.upkeep.rebuild import Rebuild
 from tests.heart import CALLER, WORKER, gate, new_task, settable_clock
+from tests.rig.valkey import REDIS_URLS
 
 SETTLE = 20.0  # seconds for the feed's thread to write what it has; it takes milliseconds
 
@@ -131,34 +132,48 @@ class RedisHall(Hall):
         return [row["task_id"] for row in self.queue.claim(wanted).rows]
 
 
-@pytest.fixture
-def redis_door(redis_url: str) -> Iterator[RedisDoor]:
+@contextmanager
+def door_of(url: str) -> Iterator[RedisDoor]:
     """Of an installation of its own."""
-    door = RedisDoor(redis_url, secrets.token_hex(8))
+    door = RedisDoor(url, secrets.token_hex(8))
     yield door
     if names := door.run(lambda client: client.keys(door.keys("*"))):  # of somebody's Redis, nothing stays behind
         door.run(lambda client: client.delete(*names))
     door.close()
 
 
-@pytest.fixture(params=["ledger", "redis"])
-def hall(request: pytest.FixtureRequest, database_url: str) -> Iterator[Hall]:
-    """On each of the four."""
-    if request.param == "redis":
-        yield request.getfixturevalue("redis_hall")
-        return
-    db, ledger = Database(database_url), Ledger()
-    with closing(db), settable_clock(db) as at:
-        yield Hall(db, ledger, LedgerQueue(db, ledger, gate(db, ledger)), at)
-
-
-@pytest.fixture
-def redis_hall(database_url: str, redis_door: RedisDoor, monkeypatch: pytest.MonkeyPatch) -> Iterator[RedisHall]:
+@contextmanager
+def hall_on(database_url: str, door: RedisDoor, monkeypatch: pytest.MonkeyPatch) -> Iterator[RedisHall]:
     """On Redis, which is asked for as long as it is there."""
     monkeypatch.setattr(RedisQueue, "_must_ask", lambda *_: False)
     monkeypatch.setattr(redis_queue, "LOOK_SECONDS", 0.0)  # the clock of a test jumps
     db = Database(database_url)
     with closing(db), settable_clock(db) as at:
-        hall = RedisHall(db, Ledger(), at, redis_door)
+        hall = RedisHall(db, Ledger(), at, door)
         yield hall
         hall.feed.close()
+
+
+@pytest.fixture
+def redis_door(each_redis_url: str) -> Iterator[RedisDoor]:
+    with door_of(each_redis_url) as door:
+        yield door
+
+
+@pytest.fixture
+def redis_hall(database_url: str, redis_door: RedisDoor, monkeypatch: pytest.MonkeyPatch) -> Iterator[RedisHall]:
+    with hall_on(database_url, redis_door, monkeypatch) as hall:
+        yield hall
+
+
+@pytest.fixture(params=["ledger", *REDIS_URLS])
+def hall(request: pytest.FixtureRequest, database_url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Hall]:
+    """Each kind of queue."""
+    if request.param == "ledger":
+        db, ledger = Database(database_url), Ledger()
+        with closing(db), settable_clock(db) as at:
+            yield Hall(db, ledger, LedgerQueue(db, ledger, gate(db, ledger)), at)
+        return
+    url = request.getfixturevalue(REDIS_URLS[request.param])
+    with door_of(url) as door, hall_on(database_url, door, monkeypatch) as on_redis:
+        yield on_redis

@@ -33,9 +33,9 @@ def lines(redis_door: RedisDoor) -> RedisLines:
 
 
 @pytest.fixture
-def another(redis_url: str) -> Iterator[RedisLines]:
+def another(each_redis_url: str) -> Iterator[RedisLines]:
     """The lanes of another board on the same Redis."""
-    door = RedisDoor(redis_url, secrets.token_hex(8))
+    door = RedisDoor(each_redis_url, secrets.token_hex(8))
     lines = RedisLines(door)
     lines.finish_filling(lines.begin_filling())
     yield lines

