@@ -13,7 +13,7 @@ from board.catalogue.store import Catalogue
 from board.db import clock
 from board.db.engine import Database
 from board.queue import ledger_queue
-from board.queue.admission import Admission
+from board.queue.admission import Admission, Fronts
 from board.queue.gate import Gate
 from board.queue.limits import Rules
 from board.queue.wanted import Scope, Wanted
@@ -98,7 +98,7 @@ def take(
 
 def no_limits(tx: Connection) -> Admission:
     """What lets everything pass, as long as there are no types in the tables."""
-    return Admission(tx, Rules(catalogue()), ZoneInfo("UTC"), lambda *_: None)
+    return Admission(tx, Rules(catalogue()), ZoneInfo("UTC"), lambda *_: None, Fronts())
 
 
 def catalogue() -> Catalogue:

@@ -18,9 +18,25 @@ from board.tasks.followers import Placed
 from board.tasks.models import tasks
 from board.tasks.states import Phase
 
-# With each refusal so many of the front of the lane are looked at, and those that would be refused too leave the line
-# with it: a backlog is out of the way in few statements, and none of them takes longer than some ten milliseconds.
-FRONT = 1000
+# With a refusal the front of the lane is looked at, and what would be refused too leaves the line with it: a backlog is
+# out of the way in few statements, of which none takes longer than some ten milliseconds. How much is looked at grows
+# while it is worth it: among much other work a single refusal costs little.
+FRONT_LEAST, FRONT_MOST, FRONT_STEP = 16, 1000, 4
+
+
+class Fronts:
+    """How much of each lane is looked at; the memory of one process."""
+
+    def __init__(self) -> None:
+        self._sizes: dict[int, int] = {}
+
+    def size(self, lane: int) -> int:
+        return self._sizes.get(lane, FRONT_MOST)
+
+    def learn(self, lane: int, looked_at: int, refused: int) -> None:
+        size = self.size(lane)
+        worth_it = refused * FRONT_STEP >= looked_at
+        self._sizes[lane] = min(FRONT_MOST, size * FRONT_STEP) if worth_it else max(FRONT_LEAST, size // FRONT_STEP)
 
 
 class Admission:
@@ -33,8 +49,8 @@ class Admission:
     placed: told of the tasks that have left the line.
     """
 
-    def __init__(self, tx: Connection, rules: Rules, zone: ZoneInfo, placed: Placed) -> None:
-        self._tx, self._rules, self._zone, self._placed = tx, rules, zone, placed
+    def __init__(self, tx: Connection, rules: Rules, zone: ZoneInfo, placed: Placed, fronts: Fronts) -> None:
+        self._tx, self._rules, self._zone, self._placed, self._fronts = tx, rules, zone, placed, fronts
         self._now: Now | None = None
         self._usage: dict[str, Usage] = {}  # of the rows that are locked here
         self._charged: set[str] = set()
@@ -82,8 +98,10 @@ class Admission:
         """Take out of line what was refused; and what of the front of a lane would be refused to such a claimer."""
         front: Sequence[RowMapping] = []
         if scope is not None and lane is not None:
-            front = held.head(self._tx, lane, scope.ready(), self.passed, FRONT)
+            front = held.head(self._tx, lane, scope.ready(), self.passed, self._fronts.size(lane))
         shut = {row["id"]: name for row in front if (name := self._shut_by(row)) is not None}
+        if lane is not None:
+            self._fronts.learn(lane, len(front), len(shut))
         recovering = operations.left_open_among(self._tx, [row for row in front if row["id"] in shut])
         self.refused |= {task: name for task, name in shut.items() if task not in recovering}
         new = {task: name for task, name in self.refused.items() if task not in self._held}
@@ -172,5 +190,5 @@ def running_by_scope(connection: Connection, rules: Rules) -> Counter[str]:
     counted: Counter[str] = Counter()
     for row in held.running(connection):
         for limit in rules.of(connection, row):
-            counted[limit.scope] += row["number"]
+            counted[limit.scope] += 1
     return counted

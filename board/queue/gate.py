@@ -20,7 +20,7 @@ from board.catalogue.store import Catalogue
 from board.db.clock import read_now
 from board.db.engine import Database, after_commit
 from board.queue import held, usage
-from board.queue.admission import Admission, running_by_scope
+from board.queue.admission import Admission, Fronts, running_by_scope
 from board.queue.limits import Rules
 from board.queue.usage import NO_END, Now
 from board.queue.wanted import Scope
@@ -53,6 +53,7 @@ class Gate:
     def __init__(self, db: Database, ledger: Ledger, catalogue: Catalogue, zone: str) -> None:
         self.rules = Rules(catalogue)
         self._db, self._ledger, self._zone = db, ledger, ZoneInfo(zone)
+        self._fronts = Fronts()
         self._turn, self._noting = threading.Lock(), threading.Lock()
         self._looks: dict[Hashable, _Look] = {}
         self._noted: dict[str, float] = {}  # scopes that are to be looked at with the next claim, and since when
@@ -68,7 +69,7 @@ class Gate:
 
     def admission(self, tx: Connection) -> Admission:
         """For the transaction of one claim."""
-        return Admission(tx, self.rules, self._zone, self._ledger.tell_places)
+        return Admission(tx, self.rules, self._zone, self._ledger.tell_places, self._fronts)
 
     def look_at_all(self) -> None:
         """With the next claim of every kind, look at all limits: they have perhaps changed."""

@@ -11,9 +11,7 @@ from sqlalchemy import (
     Connection,
     RowMapping,
     Select,
-    exists,
     func,
-    literal,
     select,
     union_all,
     update,
@@ -21,7 +19,7 @@ from sqlalchemy import (
 
 from board.db.clock import now
 from board.tasks import states
-from board.tasks.claiming import CANDIDATE
+from board.tasks.claiming import CANDIDATE, PLACE
 from board.tasks.models import HELD, LET_IN, READY, RUNNING, tasks
 
 SELECTS = 100  # in one statement; SQLite takes 500
@@ -36,6 +34,13 @@ def scopes(connection: Connection) -> list[str]:
     return list(connection.execute(select(found.c.scope).where(found.c.scope.is_not(None))).scalars())
 
 
+def _first_of(scope: str) -> Select[tuple[str]]:
+    """In the order of ix_tasks_held: of a limit that holds much, PostgreSQL would else look for one row in the table
+    itself, and walk through all that has ended first."""
+    query = select(tasks.c.held_by).where(HELD, tasks.c.held_by == scope)
+    return query.order_by(tasks.c.lane, tasks.c.rank, tasks.c.ready_at, tasks.c.id).limit(1)
+
+
 def _next() -> Select[tuple[str]]:
     return select(tasks.c.held_by).where(HELD).order_by(tasks.c.held_by).limit(1)
 
@@ -44,8 +49,8 @@ def holding(connection: Connection, among: Collection[str]) -> set[str]:
     """Which of these limits hold any task back."""
     names, found = sorted(among), set[str]()
     for some in (names[begin : begin + SELECTS] for begin in range(0, len(names), SELECTS)):
-        each = [select(literal(name)).where(exists().where(HELD, tasks.c.held_by == name)) for name in some]
-        found.update(connection.execute(union_all(*each)).scalars())
+        each = [select(_first_of(name).scalar_subquery()) for name in some]
+        found.update(name for name in connection.execute(union_all(*each)).scalars() if name is not None)
     return found
 
 
@@ -59,10 +64,9 @@ def let_in_already(connection: Connection, among: Sequence[ColumnElement[bool]])
 
 
 def running(connection: Connection) -> Sequence[RowMapping]:
-    """What runs, counted by all that decides under which limits it does. Rows that run are the slots: nothing else has
-    to be kept, given back, or cleaned up after a crash."""
-    place = (tasks.c.type, tasks.c.type_version, tasks.c.phase, tasks.c.limit_key)
-    query = select(*place, func.count().label("number")).where(RUNNING).group_by(*place)
+    """What runs, by all that decides under which limits it does. Rows that run are the slots: nothing else has to be
+    kept, given back, or cleaned up after a crash. Counted here: to group them, SQLite would walk through all tasks."""
+    query = select(tasks.c.type, tasks.c.type_version, tasks.c.phase, tasks.c.limit_key).where(RUNNING)
     return connection.execute(query).mappings().all()
 
 
@@ -83,7 +87,7 @@ def hold(tx: Connection, refused: Mapping[int, str]) -> list[RowMapping]:
         by_scope[refused[task]].append(task)
     for scope, ids in by_scope.items():
         statement = update(tasks).where(tasks.c.id.in_(ids)).values(held_by=scope, let_in=None)
-        taken += tx.execute(statement.returning(tasks)).mappings().all()
+        taken += tx.execute(statement.returning(*PLACE)).mappings().all()
     return taken
 
 
@@ -99,7 +103,7 @@ def let_in(tx: Connection, scope: str, most: int, among: Sequence[ColumnElement[
     if not ids:
         return []
     statement = update(tasks).where(tasks.c.id.in_(ids)).values(held_by=None, let_in=scope)
-    return tx.execute(statement.returning(tasks)).mappings().all()
+    return tx.execute(statement.returning(*PLACE)).mappings().all()
 
 
 def _locked(tx: Connection, query: Select[Any]) -> list[int]:

@@ -80,7 +80,8 @@ class Rules:
                 types[name] = self._catalogue.version(connection, name, version)
         options = connection.execute(select(connections.c.name, connections.c.options)).all()
         limited = {name: CallLimits.model_validate(it["limits"]) for name, it in options if it.get("limits")}
-        self._types, self._connections, self._known, self._stamp = types, limited, {}, stamp
+        self._types, self._connections = types, limited
+        self._known, self._stamp = {}, stamp
 
     def keep_up(self, connection: Connection, tasks: Sequence[Task]) -> None:
         """Refresh where the type of one of these was made or changed a moment ago."""
@@ -96,7 +97,10 @@ class Rules:
         it = self._known.get(place)
         if it is None:
             self.keep_up(connection, [task])
-            it = self._known[place] = self._find(connection, *place)
+            known = (
+                self._known
+            )  # what is found is kept only with the limits it was found in: another thread may refresh
+            it = known[place] = self._find(connection, *place)
         if it.per_key is None or task["limit_key"] is None:
             return it.shared
         return (*it.shared, self._of_key(task["type"], task["limit_key"], it.per_key))

@@ -64,6 +64,24 @@ class Lease:
 _READY_BUT_NOT_BY_INDEX = func.coalesce(tasks.c.status, "").in_(states.READY) & tasks.c.held_by.is_(None)
 
 
+# What tells where a waiting task stands: all that `stands_in_line` and the followers of places need.
+PLACE = (
+    tasks.c.id,
+    tasks.c.status,
+    tasks.c.phase,
+    tasks.c.has_action,
+    tasks.c.pool,
+    tasks.c.lane,
+    tasks.c.rank,
+    tasks.c.ready_at,
+    tasks.c.unmet_needs,
+    tasks.c.suspect,
+    tasks.c.held_by,
+)
+# The present time asked for once, not for each row that is passed over.
+_AT_ONCE = select(now()).scalar_subquery()
+
+
 def in_line(*state: ColumnElement[bool] | TextClause) -> list[Any]:
     """What makes a task wait for a worker, now or from its ready_at on. state: READY, or the same in other words."""
     in_turn = (tasks.c.phase == Phase.WORK) | tasks.c.has_action  # the rest only waits for its grace time
@@ -86,7 +104,7 @@ def claimable(pool: Pool, *, suspects: bool = False, by_id: bool = False) -> lis
         state = in_line(SUSPECT, _READY_BUT_NOT_BY_INDEX)
     else:
         state = in_line(_READY_BUT_NOT_BY_INDEX if by_id else READY)
-    return [*state, tasks.c.pool == pool, tasks.c.ready_at <= now()]
+    return [*state, tasks.c.pool == pool, tasks.c.ready_at <= _AT_ONCE]
 
 
 @lru_cache(maxsize=4)

@@ -113,7 +113,8 @@ def plans(db: Database, about: str = "") -> Iterator[list[str]]:
         if (
             statement.lstrip().startswith(("SELECT", "WITH"))
             and about in statement
-            and "board_now() AS" not in statement
+            and not statement.startswith("SELECT board_now() AS")
+            and "UPDATE tasks" not in statement
         ):
             sent.append((statement, parameters))
 
