@@ -14,6 +14,7 @@ from board.tasks.states import TERMINAL, Status
 # While another task's call is out its answer is due within half a minute; for one that waits for a person's word
 # nobody need look so often.
 BUSY_SECONDS, UNDECIDED_SECONDS = 30.0, 300.0
+LONGEST_WAIT = 3600.0  # a task that waits for days looks once an hour; its history must stay readable
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +38,7 @@ class Wanted:
 def reusable(tx: Connection, stored: RowMapping, task: RowMapping, lease: Lease, wanted: Wanted, digest: str) -> bytes:
     """The bytes to send when the key exists already, or the reason why nothing may be sent."""
     if stored["task"] != task["id"]:
-        return _from_others(tx, stored, wanted, digest)
+        return _from_others(tx, stored, lease, wanted, digest)
     same = stored["request_hash"] == digest
     status, key = stored["status"], wanted.key
     if status == "confirmed":
@@ -58,7 +59,7 @@ def reusable(tx: Connection, stored: RowMapping, task: RowMapping, lease: Lease,
     return str(stored["body"]).encode() if wanted.fixed and stored["body"] is not None and same else wanted.request
 
 
-def _from_others(tx: Connection, stored: RowMapping, wanted: Wanted, digest: str) -> bytes:
+def _from_others(tx: Connection, stored: RowMapping, lease: Lease, wanted: Wanted, digest: str) -> bytes:
     """The same for a key that another task, or an outside program, has used."""
     key, status = wanted.key, stored["status"]
     whose = f"task {stored['task_id']}" if stored["owner"] is None else f"the outside program {stored['owner']}"
@@ -74,10 +75,15 @@ def _from_others(tx: Connection, stored: RowMapping, wanted: Wanted, digest: str
     if status == "unknown":
         raise OperationBusy(
             f"Whether “{key}” of {whose} has happened is unknown; as soon as that is decided, this task goes on.",
-            UNDECIDED_SECONDS,
+            _pause(UNDECIDED_SECONDS, lease),
         )
     name = f"Task {stored['task_id']}" if stored["owner"] is None else f"The outside program {stored['owner']}"
-    raise OperationBusy(f"{name} is just doing the same (“{key}”).", BUSY_SECONDS)
+    raise OperationBusy(f"{name} is just doing the same (“{key}”).", _pause(BUSY_SECONDS, lease))
+
+
+def _pause(seconds: float, lease: Lease) -> float:
+    """Longer with each attempt of this task, so that a wait of days leaves no thousand events."""
+    return min(LONGEST_WAIT, seconds * 2.0 ** min(max(lease.token - 2, 0), 10))
 
 
 def _given_up(tx: Connection, stored: RowMapping) -> bool:
