@@ -6,14 +6,13 @@ more than both. Columns whose value is the same in every row are plain parameter
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import (
     BigInteger,
-    BindParameter,
     Boolean,
     Column,
     ColumnElement,
@@ -35,21 +34,57 @@ from sqlalchemy import (
     insert,
     literal_column,
     select,
-    true,
 )
-from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.dialects import postgresql
 from sqlalchemy.types import TypeEngine
 
 from board.db.types import JsonText, UtcTime, dump_json, sqlite_text
 
-ROWS = "given_rows"  # the name of the parameter that `pack` makes
-LISTED = "listed_numbers"  # and of the one that `numbers` makes
+ROWS = "given_rows"  # the name of the parameter that holds packed rows
+LISTED = "listed_values"  # and of the one for `among`
 Row = Mapping[str, Any]
 Shape = Mapping[str, Column[Any]]  # what travels: under which name, and the values of which column
 
 
+class Packed(NamedTuple):
+    """Rows on their way. same: what they have in common, by name; differ: the names of the rest; rows: only these."""
+
+    same: dict[str, Any]
+    differ: tuple[str, ...]
+    rows: Sequence[dict[str, Any]]
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        return {f"new_{name}": value for name, value in self.same.items()} | {ROWS: dump_json(self.rows)}
+
+
+def pack(dialect: str, shape: Shape, rows: Sequence[Row], *, travel: Collection[str] = ()) -> Packed:
+    """Pack rows, which must have the keys of `shape`. travel: what is sent in any case, and at least one column is.
+
+    OverflowError for a number that fits no column; TypeError and ValueError for what JSON does not know.
+    """
+    same: dict[str, Any] = {}
+    columns: dict[str, list[Any]] = {}
+    must = travel or (next(iter(shape)),)
+    for name, it in shape.items():
+        values = [row[name] for row in rows]
+        first, write = values[0], _writer(dialect, it.type)
+        if write is not _json and name not in must and values.count(first) == len(values):
+            same[name] = first
+            continue
+        # Of JSON the texts are compared: [1] and [true] are equal in Python.
+        written = [write(value) for value in values] if write is not _plain else values
+        if write is _json and name not in must and written.count(written[0]) == len(written):
+            same[name] = first
+        else:
+            columns[name] = written
+    differ = tuple(columns)
+    each = [dict(zip(differ, values, strict=True)) for values in zip(*columns.values(), strict=True)]
+    return Packed(same, differ, each)
+
+
 def given(dialect: str, shape: Shape) -> FromClause:
-    """What `pack` packed, to select from: columns of these names, of the columns' types."""
+    """Packed rows, to select from: columns of these names, of the columns' types."""
     packed = bindparam(ROWS, type_=Text())
     if dialect == "postgresql":
         # Wide types on purpose: what is too long or too large is refused by the column that should store it.
@@ -64,100 +99,80 @@ def given(dialect: str, shape: Shape) -> FromClause:
     return select(*parts).subquery("given")
 
 
-def pack(dialect: str, shape: Shape, rows: Sequence[Row]) -> str:
-    """The rows as the value of the parameter ROWS.
-
-    OverflowError for a number that fits no column; TypeError and ValueError for what JSON does not know.
-    """
-    writers = [(name, _writer(dialect, it.type)) for name, it in shape.items()]
-    return dump_json([{name: write(row[name]) for name, write in writers} for row in rows])
+def values_of(shape: Shape, same: Iterable[str], differ: Iterable[str], rows: FromClause) -> dict[str, Any]:
+    """The value of each name, as an expression. rows: what `given` gave."""
+    alike = {name: bindparam(f"new_{name}", type_=shape[name].type) for name in same}  # UPDATE takes plain names itself
+    return alike | {name: rows.c[name] for name in differ}
 
 
-def among(dialect: str, column_: Column[int]) -> ColumnElement[bool]:
-    """Whether a column is one of the numbers of `numbers`. Unlike IN, the statement is the same for any count."""
-    listed = bindparam(LISTED, type_=Text())
+def among(dialect: str, column_: Column[Any]) -> ColumnElement[bool]:
+    """Whether a column's value is one of `listed`. Unlike IN, the statement is the same for any number of them."""
     if dialect == "postgresql":
-        return column_ == any_(cast(listed, postgresql.ARRAY(BigInteger())))
-    return column_.in_(select(func.json_each(listed).table_valued("value", name="each_number").c.value))
+        return column_ == any_(bindparam(LISTED, type_=postgresql.ARRAY(_carried(column_.type))))
+    each = func.json_each(bindparam(LISTED, type_=Text())).table_valued("value", name="each_value")
+    return column_.in_(select(each.c.value))
 
 
-def numbers(dialect: str, given_: Iterable[int]) -> dict[str, str]:
+def listed(dialect: str, values: Iterable[Any]) -> dict[str, Any]:
     """The parameter of `among`."""
-    text = ",".join(map(str, given_))
-    return {LISTED: f"{{{text}}}" if dialect == "postgresql" else f"[{text}]"}
+    return {LISTED: list(values) if dialect == "postgresql" else dump_json(list(values))}
 
 
-def split(shape: Shape, rows: Sequence[Row]) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """What all rows have in common, and the names under which they differ. All rows must have the keys of `shape`."""
-    first = rows[0]
-    same: dict[str, Any] = {}
-    differ: list[str] = []
-    for name, column_ in shape.items():
-        value = first[name]
-        # Values that are equal in Python may be different JSON: 1 and true.
-        comparable = value is None or not isinstance(column_.type, JsonText)
-        if comparable and all(row[name] == value for row in rows):
-            same[name] = value
+class Compound:
+    """A change of rows of one table, and what is written along with it: one statement on PostgreSQL.
+
+    change: an INSERT or UPDATE. key: the column that tells which packed row a changed one belongs to. others: made from
+    the changed rows, to be joined with the packed ones by the key. On SQLite, which has no round trips to save, they
+    are statements of their own, from the table itself.
+    """
+
+    def __init__(
+        self,
+        dialect: str,
+        change: Insert | Update,
+        key: Column[Any],
+        others: Callable[[FromClause], Sequence[Insert | Update]],
+    ) -> None:
+        self._key = key.name
+        self._first: Executable = change.returning(key.table)
+        self._others: Sequence[Insert | Update] = ()
+        if dialect == "sqlite":
+            self._others = others(key.table)
         else:
-            differ.append(name)
-    return same, tuple(differ)
+            rows = change.returning(key.table).cte("changed")
+            written = [other.cte(f"written_{number}") for number, other in enumerate(others(rows))]
+            self._first = select(rows).add_cte(*written)
+
+    def run(self, tx: Connection, packed: Packed, parameters: Mapping[str, Any]) -> Sequence[RowMapping]:
+        """Write. The changed rows, whole. parameters: besides those of `packed`."""
+        together = {**parameters, **packed.parameters}
+        rows = tx.execute(self._first, together).mappings().all()
+        if rows and self._others:
+            if len(rows) < len(packed.rows):
+                changed = {row[self._key] for row in rows}
+                left = packed._replace(rows=[row for row in packed.rows if row[self._key] in changed])
+                together |= left.parameters
+            for other in self._others:
+                tx.execute(other, together)
+        return rows
 
 
-def new(name: str, column_: Column[Any]) -> BindParameter[Any]:
-    """The parameter `new_NAME`, a value for a column; plain names are taken by UPDATE itself."""
-    return bindparam(f"new_{name}", type_=column_.type)
-
-
-def along(
-    dialect: str, changed: Update, table: Table, others: Callable[[FromClause], Sequence[Insert | Update]]
-) -> tuple[Executable, ...]:
-    """A change of rows and what is written along with it, as statements to be executed one after another.
-
-    The first answers with the changed rows. On PostgreSQL it is the only one, which saves the round trips. others: made
-    from the changed rows, which must be told by their values: on SQLite what is given there is the table itself.
-    """
-    if dialect == "sqlite":
-        return changed.returning(table), *others(table)
-    rows = changed.returning(table).cte("changed")
-    written = [other.cte(f"written_{number}") for number, other in enumerate(others(rows))]
-    return (select(rows).add_cte(*written),)
-
-
-def insert_many(
-    tx: Connection, table: Table, rows: Sequence[Row], *, once: str | None = None, returning: bool = False
-) -> Sequence[RowMapping]:
-    """Insert rows in their order; all must have the same keys.
-
-    once: a unique column; rows whose value is there already are left out. returning: answer with the rows as stored.
-    """
+def insert_many(tx: Connection, table: Table, rows: Sequence[Row]) -> None:
+    """Insert rows in their order; all must have the same keys."""
     if not rows:
-        return []
-    if len(rows) == 1 and once is None and not returning:
-        tx.execute(insert(table), dict(rows[0]))
-        return []
-    same, differ = split({name: table.c[name] for name in rows[0]}, rows)
-    if not differ:  # something must say how many rows there are
-        differ = (next(iter(same)),)
-        del same[differ[0]]
+        return
     dialect = tx.dialect.name
-    statement = _insert(dialect, table, tuple(same), differ, once, returning)
-    made = tx.execute(statement, same | {ROWS: pack(dialect, {name: table.c[name] for name in differ}, rows)})
-    return made.mappings().all() if returning else []
+    packed = pack(dialect, {name: table.c[name] for name in rows[0]}, rows)
+    tx.execute(_insert(dialect, table, tuple(packed.same), packed.differ), packed.parameters)
 
 
-@lru_cache(maxsize=200)
-def _insert(
-    dialect: str, table: Table, same: tuple[str, ...], differ: tuple[str, ...], once: str | None, returning: bool
-) -> Any:
-    rows = given(dialect, {name: table.c[name] for name in differ})
-    fixed = [bindparam(name, type_=table.c[name].type).label(name) for name in same]
-    # WHERE: without one, SQLite takes ON CONFLICT for the condition of a join.
-    source = select(*fixed, *(rows.c[name] for name in differ)).select_from(rows).where(true())
-    make = sqlite.insert(table) if dialect == "sqlite" else postgresql.insert(table)
-    statement = make.from_select([*same, *differ], source, include_defaults=False)
-    if once is not None:
-        statement = statement.on_conflict_do_nothing(index_elements=[once])
-    return statement.returning(table) if returning else statement
+@lru_cache(maxsize=100)
+def _insert(dialect: str, table: Table, same: tuple[str, ...], differ: tuple[str, ...]) -> Insert:
+    shape = {name: table.c[name] for name in (*same, *differ)}
+    rows = given(dialect, {name: shape[name] for name in differ})
+    value = values_of(shape, same, differ, rows)
+    source = select(*(value[name].label(name) for name in shape)).select_from(rows)
+    return insert(table).from_select(list(shape), source, include_defaults=False)
 
 
 def _carried(kind: TypeEngine[Any]) -> TypeEngine[Any]:

@@ -16,7 +16,7 @@ from sqlalchemy import ColumnElement, Connection, RowMapping, Update, and_, dele
 from sqlalchemy.dialects import postgresql, sqlite
 
 from board.db.clock import now, read_now
-from board.db.many import ROWS, given, insert_many, pack
+from board.db.many import given, insert_many, pack
 from board.effects import journal
 from board.effects.models import deliveries, operations
 from board.effects.reuse import Wanted, reusable
@@ -154,8 +154,8 @@ def close_many(tx: Connection, closed: Sequence[Closed]) -> None:
     """Close many as `close` does. An external reference that is known already is kept where none is given."""
     if not closed:
         return
-    packed = pack(tx.dialect.name, _CLOSED, [dict(zip(_CLOSED, it, strict=True)) for it in closed])
-    tx.execute(_closing(tx.dialect.name), {ROWS: packed})
+    rows = [dict(zip(_CLOSED, it, strict=True)) for it in closed]
+    tx.execute(_closing(tx.dialect.name), pack(tx.dialect.name, _CLOSED, rows, travel=_CLOSED).parameters)
 
 
 @lru_cache(maxsize=2)

@@ -29,7 +29,7 @@ from sqlalchemy import (
 )
 
 from board.db.clock import now, read_now
-from board.db.many import ROWS, along, among, given, numbers, pack
+from board.db.many import Compound, among, given, listed, pack
 from board.db.types import UtcTime
 from board.tasks import states
 from board.tasks.followers import Followed, Moved
@@ -133,14 +133,14 @@ _STARTED = ("task", "number", "phase", "round", "worker", "type_version", "start
 
 
 @lru_cache(maxsize=2)
-def _claiming(dialect: str) -> tuple[Executable, ...]:
+def _claiming(dialect: str) -> Compound:
     """Claim the given candidates, each with its event and its attempt; nothing of that passes through Python.
 
     Each row is found by its primary key: the candidates are locked, so the guard hits them all.
     """
     rows = given(dialect, _CLAIMED)
     moment, worker = bindparam("moment", type_=UtcTime()), bindparam("worker", type_=Text())
-    claimed = (
+    claim = (
         update(tasks)
         .where(tasks.c.id == rows.c.id, tasks.c.status.in_([Status.PENDING, Status.RETRYING]))
         .values(
@@ -156,14 +156,15 @@ def _claiming(dialect: str) -> tuple[Executable, ...]:
     )
 
     def others(it: FromClause) -> list[Insert]:
-        taken = (it.c.id == rows.c.id) & (it.c.lease_owner == worker) & (it.c.updated_at == moment)
-        events = told(it, Move.CLAIM, rows.c.was, literal(Status.RUNNING)).select_from(it.join(rows, taken))
-        begun = select(
-            *(it.c.id, it.c.lease_token, it.c.phase, it.c.round, worker, it.c.type_version, moment)
-        ).select_from(it.join(rows, taken))
-        return [insert(task_events).from_select(TOLD, events), insert(attempts).from_select(_STARTED, begun)]
+        taken = it.join(rows, it.c.id == rows.c.id)
+        events = told(it, Move.CLAIM, rows.c.was, literal(Status.RUNNING)).select_from(taken)
+        begun = select(it.c.id, it.c.lease_token, it.c.phase, it.c.round, worker, it.c.type_version, moment)
+        return [
+            insert(task_events).from_select(TOLD, events),
+            insert(attempts).from_select(_STARTED, begun.select_from(taken)),
+        ]
 
-    return along(dialect, claimed, tasks, others)
+    return Compound(dialect, claim, tasks.c.id, others)
 
 
 @lru_cache(maxsize=2)
@@ -222,16 +223,10 @@ class Claiming(Followed):
         was = {row["id"]: Status(row["status"]) for row in found}
         moment = read_now(tx)
         dialect = tx.dialect.name
-        parameters = by_parameters(by) | {
-            ROWS: pack(dialect, _CLAIMED, [{"id": task, "was": status} for task, status in was.items()]),
-            "moment": moment,
-            "worker": worker,
-            "until": moment + timedelta(seconds=lease),
-        }
-        claim, *others = _claiming(dialect)
-        claimed = {row["id"]: row for row in tx.execute(claim, parameters).mappings().all()}
-        for statement in others:
-            tx.execute(statement, parameters)
+        packed = pack(dialect, _CLAIMED, [{"id": task, "was": status} for task, status in was.items()], travel=_CLAIMED)
+        until = moment + timedelta(seconds=lease)
+        parameters = {"moment": moment, "worker": worker, "until": until} | by_parameters(by)
+        claimed = {row["id"]: row for row in _claiming(dialect).run(tx, packed, parameters)}
         taken = [claimed[task] for task in was if task in claimed]
         for row in taken:
             self._follow(tx, Moved(Move.CLAIM, row, was[row["id"]], by, None, None))
@@ -241,7 +236,7 @@ class Claiming(Followed):
         """Heartbeat: prolong all leases of this worker in one statement. What is missing in the answer is lost."""
         dialect = tx.dialect.name
         ids = sorted(item.task for item in leases)  # two who lock many rows lock them in one order
-        parameters = numbers(dialect, ids) | {"worker": worker, "seconds": lease}
+        parameters = listed(dialect, ids) | {"worker": worker, "seconds": lease}
         held = tx.execute(_renewing(dialect), parameters).mappings().all()
         tokens = {item.task: item.token for item in leases}
         return {row["id"]: row for row in held if row["lease_token"] == tokens[row["id"]]}

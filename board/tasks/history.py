@@ -15,6 +15,7 @@ from sqlalchemy import (
     Select,
     Text,
     bindparam,
+    func,
     insert,
     literal,
     null,
@@ -125,7 +126,9 @@ def told(
     actor = [bindparam(name, type_=Text()) for name in _ACTOR]
     kind = literal(KINDS[move], Text())
     rest = [null() if it is None else it for it in (note, data)]
-    return select(moved.c.id, moved.c.event_seq, at, kind, source, target, *actor, moved.c.lease_token, *rest)
+    return select(
+        moved.c.id, moved.c.event_seq, at, kind, source, target, *actor, func.nullif(moved.c.lease_token, 0), *rest
+    )
 
 
 _ACTOR = ("by_kind", "by_name", "by_channel")

@@ -7,20 +7,21 @@ Followers (outbox, review) run inside the same transaction with what has just ha
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from datetime import datetime, timedelta
+from collections.abc import Collection, Sequence
+from functools import lru_cache
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, RowMapping, delete, insert, select, update
-from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy import ColumnElement, Connection, RowMapping, Select, delete, insert, select, update
 
-from board.db.clock import now, read_now
+from board.db.clock import now
+from board.db.many import among, listed
 from board.tasks.claiming import Lease
 from board.tasks.followers import Follower, Moved
-from board.tasks.history import KINDS, By, event_row, record
+from board.tasks.history import By, event_row, record
+from board.tasks.making import write_new
 from board.tasks.models import retired_ids, task_data, task_events, tasks
 from board.tasks.moving import Change, Moving
-from board.tasks.states import RANK_USUAL, RULES, Move, Phase, Pool, Status, after
+from board.tasks.states import Move, Phase, Status, after
 
 __all__ = ["Follower", "Lease", "Ledger", "Moved", "Stale", "find", "retired"]
 
@@ -41,40 +42,14 @@ class Ledger(Moving):
         many seconds before its time it takes its place in line, where it is ready at once. Returns the internal id of
         each task that was made, by task_id; what is missing there existed before.
         """
-        moment = read_now(tx)
-        rows = [
-            {
-                **_LEFT_OUT,
-                **{key: value for key, value in item.items() if key not in ("data", "ahead")},
-                "status": RULES[Move.CREATE].to,
-                "phase": Phase.WORK,
-                "lane": item["priority"],
-                "pool": item.get("home_pool", Pool.BOARD),
-                "lane_since": moment,
-                "ready_at": _ready_at(moment, item),
-                "hurry_at": _hurry_at(moment, item.get("deadline_at")),
-                "created_at": moment,
-                "updated_at": moment,
-                "event_seq": 1,
-                **_FRESH,
-            }
-            for item in new
-        ]
-        dialect = sqlite if tx.dialect.name == "sqlite" else postgresql
-        statement = dialect.insert(tasks).on_conflict_do_nothing(index_elements=["task_id"]).returning(tasks)
-        made = {row["task_id"]: row for row in tx.execute(statement, rows).mappings()}
+        if not new:
+            return {}
+        made = {row["task_id"]: row for row in write_new(tx, new, by)}
         # Asked after the insert: before it, a task could be archived between the two statements and be made anew.
         if made and (used := retired_among(tx, made)):
             tx.execute(delete(tasks).where(tasks.c.id.in_([made.pop(task_id)["id"] for task_id in used])))
-        if made:
-            data = {item["task_id"]: item["data"] for item in reversed(new)}  # of twins in one call the first counts
-            tx.execute(insert(task_data), [{"task": row["id"], **data[task_id]} for task_id, row in made.items()])
-            tx.execute(
-                insert(task_events),
-                [event_row(row, KINDS[Move.CREATE], by, moved=(None, row["status"])) for row in made.values()],
-            )
-            for row in made.values():
-                self._follow(tx, Moved(Move.CREATE, row, None, by, None, None))
+        for row in made.values():
+            self._follow(tx, Moved(Move.CREATE, row, None, by, None, None))
         return {task_id: row["id"] for task_id, row in made.items()}
 
     # -- moves ----------------------------------------------------------------------------------------------------
@@ -168,33 +143,10 @@ def retired(connection: Connection, task_id: str) -> RowMapping | None:
 
 def retired_among(connection: Connection, task_ids: Collection[str]) -> list[str]:
     """Those of the IDs whose tasks were archived."""
-    return list(connection.execute(select(retired_ids.c.task_id).where(retired_ids.c.task_id.in_(task_ids))).scalars())
+    dialect = connection.dialect.name
+    return list(connection.execute(_retired_among(dialect), listed(dialect, task_ids)).scalars())
 
 
-# What a caller of `create` may leave out.
-_LEFT_OUT: dict[str, Any] = {"home_pool": Pool.BOARD, "rank": RANK_USUAL, "deadline_at": None, "limit_key": None}
-
-# What every new row starts with. Written out because Core inserts do not see the model's defaults.
-_FRESH: dict[str, Any] = {
-    "has_action": False,
-    "unmet_needs": 0,
-    "lease_token": 0,
-    "cancel_requested": False,
-    "retry_count": 0,
-    "crash_count": 0,
-    "suspect": False,
-    "deadline_missed": False,
-    "round": 1,
-    "version": 1,
-}
-
-
-def _ready_at(moment: datetime, item: Mapping[str, Any]) -> datetime:
-    """When it is ready: its place in line."""
-    later: datetime = item.get("run_after") or moment
-    return later if later > moment else moment - timedelta(seconds=item.get("ahead", 0.0))
-
-
-def _hurry_at(begin: datetime, deadline: datetime | None) -> datetime | None:
-    """From when on a tenth of the time to the deadline is left."""
-    return None if deadline is None else deadline - (deadline - begin) / 10
+@lru_cache(maxsize=2)
+def _retired_among(dialect: str) -> Select[Any]:
+    return select(retired_ids.c.task_id).where(among(dialect, retired_ids.c.task_id))

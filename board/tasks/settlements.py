@@ -12,7 +12,6 @@ from typing import Any
 from sqlalchemy import (
     Column,
     Connection,
-    Executable,
     FromClause,
     Insert,
     RowMapping,
@@ -25,7 +24,7 @@ from sqlalchemy import (
 )
 
 from board.db.clock import read_now
-from board.db.many import ROWS, along, given, new, pack, split
+from board.db.many import Compound, given, pack, values_of
 from board.db.types import UtcTime
 from board.tasks.claiming import Lease
 from board.tasks.followers import Moved
@@ -101,25 +100,21 @@ def _write_alike(
 ) -> dict[int, RowMapping]:
     """Make one move of many tasks, all of which write the same columns. The moved rows by their id."""
     dialect = tx.dialect.name
-    same, differ = split({name: _SHAPE[name] for name in rows[0] if name not in _KEY}, rows)
-    parameters = by_parameters(by) | {f"new_{name}": value for name, value in same.items()}
-    parameters |= {"moment": moment, ROWS: pack(dialect, _KEY | {name: _SHAPE[name] for name in differ}, rows)}
-    settle, *others = _settling(dialect, move, tuple(same), differ)
-    moved = {row["id"]: row for row in tx.execute(settle, parameters).mappings().all()}
-    for statement in others if moved else ():
-        tx.execute(statement, parameters)
-    return moved
+    packed = pack(dialect, _KEY | {name: _SHAPE[name] for name in rows[0] if name not in _KEY}, rows, travel=_KEY)
+    settling = _settling(dialect, move, tuple(packed.same), packed.differ)
+    return {row["id"]: row for row in settling.run(tx, packed, {"moment": moment} | by_parameters(by))}
 
 
 @lru_cache(maxsize=200)
-def _settling(dialect: str, move: Move, same: tuple[str, ...], differ: tuple[str, ...]) -> tuple[Executable, ...]:
+def _settling(dialect: str, move: Move, same: tuple[str, ...], differ: tuple[str, ...]) -> Compound:
     """Each row is found by its primary key, one after another, and guarded as in `Moving.settle`."""
     rule = RULES[move]
     if Status.RUNNING not in rule.sources:
         raise IllegalMove(move, Status.RUNNING, Phase.WORK)
-    rows = given(dialect, _KEY | {name: _SHAPE[name] for name in differ})
+    shape = _KEY | _SHAPE
+    rows = given(dialect, {name: shape[name] for name in differ})
+    value = values_of(shape, same, differ, rows)
     moment = bindparam("moment", type_=UtcTime())
-    value: dict[str, Any] = {name: new(name, _SHAPE[name]) for name in same} | {name: rows.c[name] for name in differ}
 
     def values(names: Mapping[str, str]) -> dict[str, Any]:
         return {column: value[name] for column, name in names.items() if name in value}
@@ -128,21 +123,20 @@ def _settling(dialect: str, move: Move, same: tuple[str, ...], differ: tuple[str
     guards.append(tasks.c.phase.in_(list(rule.phases)))
     if move is not Move.STOP:
         guards.append(tasks.c.cancel_requested.is_(False))
-    settled = update(tasks).where(*guards).values(written(move, moment) | values(_CHANGES))
+    settle = update(tasks).where(*guards).values(written(move, moment) | values(_CHANGES))
 
     def others(it: FromClause) -> list[Insert | Update]:
-        this = (it.c.id == rows.c.id) & (it.c.lease_token == rows.c.lease_token)
-        this &= (it.c.status == rule.to) & (it.c.updated_at == moment)
+        this = it.c.id == rows.c.id
         events = told(it, move, literal(Status.RUNNING), literal(rule.to), value[_NOTE], value[_DETAILS])
         made: list[Insert | Update] = [
-            insert(task_events).from_select(TOLD, events.select_from(it.join(rows, this))),
+            insert(task_events).from_select(TOLD, events.where(this)),
             update(attempts)
             .where(this, attempts.c.task == it.c.id, attempts.c.number == it.c.lease_token)
             .values(values(_ATTEMPT) | {"finished_at": moment}),
         ]
         if data := values(_DATA):  # a row that holds just that already is left alone
-            changed = or_(*(task_data.c[name].is_distinct_from(it) for name, it in data.items()))
-            made.append(update(task_data).where(this, task_data.c.task == it.c.id, changed).values(data))
+            differs = or_(*(task_data.c[name].is_distinct_from(it) for name, it in data.items()))
+            made.append(update(task_data).where(this, task_data.c.task == it.c.id, differs).values(data))
         return made
 
-    return along(dialect, settled, tasks, others)
+    return Compound(dialect, settle, tasks.c.id, others)

@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 from sqlalchemy import Connection, RowMapping, Select, select
 
-from board.db.many import among, numbers
+from board.db.many import among, listed
 from board.tasks.models import task_data
 from board.tasks.states import Status
 
@@ -30,7 +30,7 @@ def data_of(connection: Connection, task: int) -> RowMapping:
 
 def data_of_many(connection: Connection, ids: Sequence[int]) -> dict[int, RowMapping]:
     dialect = connection.dialect.name
-    found = connection.execute(_data_of_many(dialect), numbers(dialect, ids))
+    found = connection.execute(_data_of_many(dialect), listed(dialect, ids))
     return {row["task"]: row for row in found.mappings().all()}
 
 
