@@ -40,7 +40,10 @@ def _quality(parameters: list[str]) -> float:
 
 
 # How it stands in the description of the API.
-DESCRIBED: dict[int | str, dict[str, Any]] = {200: {"description": "The task's events, live.", "content": {STREAM: {}}}}
+DESCRIBED: dict[int | str, dict[str, Any]] = {
+    200: {"description": "The task's events, live.", "content": {STREAM: {}}},
+    204: {"description": "Nothing has happened since the end that was seen."},
+}
 
 
 def may_follow(board: Board, request: Request, task_id: str) -> bool:

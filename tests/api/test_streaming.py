@@ -336,8 +336,10 @@ def test_a_silent_stream_is_kept_open_by_comments(api: Api, monkeypatch: pytest.
     api.submit("T-1")
     with follow(api, "T-1") as live:
         next(live)
-        threading.Timer(1, lambda: api.post("/tasks/T-1/cancel")).start()
+        cancel = threading.Timer(1, lambda: api.post("/tasks/T-1/cancel"))
+        cancel.start()
         live.until("end")
+        cancel.join()
         assert len(live.comments) >= 3
         assert set(live.comments) == {": ping"}
 

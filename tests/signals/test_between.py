@@ -315,6 +315,39 @@ def test_a_stop_is_quick_though_redis_is_frozen(postgres_url: str, valkey_server
     assert time.monotonic() - begin < 3
 
 
+@pytest.mark.parametrize("over", ["postgres", "redis"])
+def test_a_quiet_line_is_asked_for_a_sign_and_stays(
+    postgres_url: str,
+    redis_url: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    over: str,
+) -> None:
+    monkeypatch.setattr(f"board.signals.over_{over}.CHECK_SECONDS", 1.2)  # longer than an answer may take
+    made = Pair(postgres_url, redis_url if over == "redis" else "", tmp_path)
+    peer = heard_by(made.open({Channel.CALLERS}))
+    time.sleep(2.7)  # two questions
+    made.front.signals.send(Changed(1))
+    until(lambda: Changed(1) in peer)
+    made.close()
+    assert not [record for record in caplog.records if record.name == "board.signals.line"]
+
+
+def test_a_redis_that_is_frozen_is_noticed(
+    postgres_url: str, valkey_server: ValkeyServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("board.signals.over_redis.CHECK_SECONDS", 0.1)
+    made = Pair(postgres_url, valkey_server.url, tmp_path)
+    line = made.front.signals._line
+    assert line is not None
+    valkey_server.freeze()
+    until(lambda: not line.listening.is_set())
+    valkey_server.thaw()
+    assert line.listening.wait(SOON)
+    made.close()
+
+
 def test_a_network_that_swallows_everything_is_noticed(
     postgres_proxy: tuple[Proxy, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
