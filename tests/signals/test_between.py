@@ -37,6 +37,7 @@ from tests.rig.valkey import ValkeyServer
 from tests.rig.working import Gate, Probe, WorkingBoard
 
 SOON = 15.0  # seconds; far less than any look takes here, far more than a signal
+QUICK = 5.0  # a stop takes about one; a service manager waits for ten
 
 
 class Pair:
@@ -303,7 +304,7 @@ def test_an_outage_is_one_line_of_log_and_a_stop_in_it_is_quick(
     assert "heard again" in said[1]
     begin = time.monotonic()
     made.close()
-    assert time.monotonic() - begin < 3
+    assert time.monotonic() - begin < QUICK
 
 
 def test_a_stop_is_quick_though_redis_is_frozen(postgres_url: str, valkey_server: ValkeyServer, tmp_path: Path) -> None:
@@ -312,7 +313,7 @@ def test_a_stop_is_quick_though_redis_is_frozen(postgres_url: str, valkey_server
     made.front.signals.send(Changed(1))
     begin = time.monotonic()
     made.close()
-    assert time.monotonic() - begin < 3
+    assert time.monotonic() - begin < QUICK
 
 
 @pytest.mark.parametrize("over", ["postgres", "redis"])
@@ -361,4 +362,4 @@ def test_a_network_that_swallows_everything_is_noticed(
     until(lambda: not line.listening.is_set())
     begin = time.monotonic()
     made.front.signals.close()
-    assert time.monotonic() - begin < 3
+    assert time.monotonic() - begin < QUICK
