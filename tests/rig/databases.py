@@ -1,7 +1,7 @@
 """Fresh databases, one per test, on both engines.
 
 `database_url` runs a test twice, on SQLite and on PostgreSQL: the conformance suite. Each database is a copy of a
-template that was migrated once per run.
+template that was migrated once per run; those on PostgreSQL are emptied and used again.
 """
 
 import sqlite3
@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.rig.postgres import Postgres
+from tests.rig.recycled import Recycled
 
 ENGINES = ("sqlite", "postgresql")
 
@@ -44,12 +45,19 @@ def sqlite_url(_sqlite_template: Path, tmp_path: Path) -> str:
     return f"sqlite:///{path}"
 
 
+@pytest.fixture(scope="session")
+def _recycled(postgres: Postgres, _postgres_template: str) -> Iterator[Recycled]:
+    recycled = Recycled(postgres, _postgres_template)
+    yield recycled
+    recycled.close()
+
+
 @pytest.fixture
-def postgres_url(postgres: Postgres, _postgres_template: str) -> Iterator[str]:
+def postgres_url(_recycled: Recycled) -> Iterator[str]:
     """A migrated PostgreSQL database of this test."""
-    url = postgres.create(template=_postgres_template)
+    url = _recycled.take()
     yield url
-    postgres.drop(url)
+    _recycled.give_back(url)
 
 
 @pytest.fixture(params=ENGINES)

@@ -31,6 +31,7 @@ SETTINGS = {
     "max_connections": "200",  # several pools and processes at once
     "fsync": "off",  # test data may be lost with the machine
     "full_page_writes": "off",
+    "autovacuum": "off",  # no database lives long, and tests of plans make their statistics themselves
     "max_wal_size": "512MB",
     "dynamic_shared_memory_type": "mmap",  # in the data folder, so nothing stays in /dev/shm
     "scram_iterations": "1",  # the password only keeps other local users out

@@ -1,6 +1,7 @@
 """The database fixtures give each test a fresh, migrated database of its own, and servers that can fail."""
 
 import subprocess
+from datetime import UTC, datetime
 from pathlib import Path
 
 import psycopg
@@ -8,7 +9,10 @@ import pytest
 import redis
 from sqlalchemy import create_engine, inspect, text
 
-from board.db.engine import normal_url
+from board.db.clock import read_now
+from board.db.engine import Database, normal_url
+from board.tasks.ledger import Ledger
+from tests.heart import CALLER, new_task, settable_clock
 from tests.rig.postgres import PostgresServer, copy_wheel, wheel_package
 from tests.rig.valkey import ValkeyServer
 
@@ -20,6 +24,24 @@ def test_each_test_has_a_migrated_database_of_its_own(database_url: str, turn: i
         assert "tasks" in inspect(connection).get_table_names()
         connection.execute(text("CREATE TABLE left_by_another_test (id int)"))  # fails where it is there already
     engine.dispose()
+
+
+@pytest.mark.parametrize("turn", [1, 2, 3])
+def test_nothing_of_a_test_reaches_the_next_one(database_url: str, turn: int) -> None:
+    """Rows, ids, the clock and open connections."""
+    db = Database(database_url)
+    ledger = Ledger()
+    with db.write() as tx:
+        assert abs((read_now(tx) - datetime.now(UTC)).total_seconds()) < 60
+        assert tx.execute(text("SELECT count(*) FROM tasks")).scalar_one() == 0
+        assert ledger.create(tx, [new_task("T-1")], CALLER) == {"T-1": 1}
+        if not db.is_sqlite:
+            others = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> "
+            assert tx.execute(text(others + "pg_backend_pid()")).scalar_one() == 0
+    with settable_clock(db) as at:
+        at(86_400)
+    # Not closed: its connections stay open as long as anybody remembers it.
+    test_nothing_of_a_test_reaches_the_next_one.__dict__.setdefault("left", []).append(db)
 
 
 def test_an_empty_database_has_no_table(empty_database_url: str) -> None:
