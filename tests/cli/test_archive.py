@@ -2,7 +2,7 @@
 
 import gzip
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -11,15 +11,7 @@ from board.db.engine import Database
 from board.tasks.ledger import Lease, Ledger
 from board.tasks.states import Move
 from tests.cli.conftest import Run
-from tests.heart import WORKER, claim_lane, settable_clock
-
-
-@pytest.fixture
-def at(database_url: str) -> Iterator[Callable[[float], None]]:
-    db = Database(database_url)
-    with settable_clock(db) as shift:
-        yield shift
-    db.close()
+from tests.heart import WORKER, claim_lane
 
 
 @pytest.fixture

@@ -5,12 +5,14 @@ template that was migrated once per run; those on PostgreSQL are emptied and use
 """
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
+from board.db.engine import Database
+from tests.heart import settable_clock
 from tests.rig.postgres import Postgres
 from tests.rig.recycled import Recycled
 
@@ -66,6 +68,21 @@ def database_url(request: pytest.FixtureRequest) -> str:
     fixture = {"sqlite": "sqlite_url", "postgresql": "postgres_url"}[request.param]
     url: str = request.getfixturevalue(fixture)
     return url
+
+
+@pytest.fixture
+def db(database_url: str) -> Iterator[Database]:
+    """The database of this test, opened as the board does; the test runs on each engine."""
+    database = Database(database_url)
+    yield database
+    database.close()
+
+
+@pytest.fixture
+def at(db: Database) -> Iterator[Callable[[float], None]]:
+    """`at(seconds)` sets the board's clock that far ahead of the real one, or behind it."""
+    with settable_clock(db) as shift:
+        yield shift
 
 
 @pytest.fixture(params=ENGINES)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -16,13 +15,6 @@ from board.tasks.models import task_events, tasks
 from board.upkeep import ageing
 
 BY = By("key", "tests", "api")
-
-
-@pytest.fixture
-def db(database_url: str) -> Iterator[Database]:
-    db = Database(database_url)
-    yield db
-    db.close()
 
 
 def put(db: Database, task_id: str, priority: int, *, waited: float = 0, **columns: Any) -> None:

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
@@ -15,21 +15,7 @@ from board.ports import Job, Outcome, Success
 from board.worker import presence
 from board.worker.models import workers
 from board.worker.presence import KEPT_SECONDS, SILENT_SECONDS, Entry, Presence, SecondHost, same_machine, this_host
-from tests.heart import settable_clock
 from tests.rig.working import Gate, OpenWorking, Probe
-
-
-@pytest.fixture
-def db(database_url: str) -> Iterator[Database]:
-    database = Database(database_url)
-    yield database
-    database.close()
-
-
-@pytest.fixture
-def at(db: Database) -> Iterator[Callable[[float], None]]:
-    with settable_clock(db) as shift:
-        yield shift
 
 
 def listed(db: Database) -> dict[str, dict[str, Any]]:
