@@ -71,7 +71,8 @@ class Pair:
         looked.looked_at = 0.0
         looked.start()
         self._opened.callback(looked.stop)
-        until(lambda: looked.looked_at > 0)  # the first looks are over: from now on it only hears
+        # The first looks are over: from now on it only hears.
+        until(lambda: looked.looked_at > 0 and looked._rules is not None)
         return worker
 
     def submit(self, task_id: str = "T-1", type: str = "trial", **body: Any) -> int:
@@ -165,7 +166,7 @@ def test_a_pause_and_its_end_are_followed(pair: Pair) -> None:
     consumer = worker.board.consumer
     assert consumer is not None
     pause(True)
-    until(lambda: consumer._rules.paused)
+    until(lambda: consumer._rules is not None and consumer._rules.paused)
     task = pair.submit()
     pause(False)
     assert asyncio.run(settled(pair.front, task)) == "done"
