@@ -17,7 +17,7 @@ from board.worker.outside_calls import Wish
 from tests.effects.test_operation_keys import notes
 from tests.rig.receiver import Receiver, Reply
 from tests.rig.working import CALLER, LI, OpenWorking, WorkingBoard
-from tests.worker.test_claims import N8N, OTHER, complete, fail, lose_lease, one, take
+from tests.worker.claims.outside import N8N, OTHER, complete, fail, lose_lease, one, take
 
 BILL = Wish("invoice:7", "Billing", "hash", task_id="T-1")
 
