@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy import func, insert, select
 
 from board.effects.models import deliveries, operations
-from board.effects.operations import Wanted, close, log_delivery, send
+from board.effects.operations import Delivered, Wanted, close, log_deliveries, send
 from board.ports import AlreadyConfirmed
 from board.review.models import reviews
 from board.tasks.acknowledge import acknowledge
@@ -176,7 +176,7 @@ def operation(board: WorkingBoard, task: int, status: str, **more: Any) -> int:
     row |= {"tries": 1, "created_at": board.task()["created_at"]} | more
     with board.board.db.write() as tx:
         made = int(tx.execute(insert(operations).values(**row).returning(operations.c.id)).scalar_one())
-        log_delivery(tx, made, milliseconds=5, http_status=200, outcome=status[:12], detail="ok")
+        log_deliveries(tx, [Delivered(made, 5, 200, status[:12], "ok")])
     return made
 
 
