@@ -19,6 +19,7 @@ from board.queue.live import QueueRules
 from board.rooms import Board, open_board
 from board.tasks.models import tasks
 from board.tasks.states import Phase, Status
+from board.upkeep import ageing
 from board.worker.models import claims
 from board.worker.presence import Entry, Presence
 from tests.heart import CALLER, new_task, settable_clock
@@ -267,7 +268,7 @@ def test_a_list_of_200_asks_no_more_than_a_list_of_8(board: Board) -> None:
 WAITING = 100_000
 
 
-def test_the_place_among_100_000_is_read_from_the_index(board: Board) -> None:
+def test_the_place_among_100_000_and_who_ages_are_read_from_the_index(board: Board) -> None:
     crew(board)
     with board.db.write() as tx:
         moment = read_now(tx)
@@ -275,7 +276,7 @@ def test_the_place_among_100_000_is_read_from_the_index(board: Board) -> None:
             "status": "pending", "phase": "work", "pool": "board", "home_pool": "board", "lane": 3, "rank": 1,
             "has_action": False, "unmet_needs": 0, "lease_token": 0, "cancel_requested": False, "retry_count": 0,
             "crash_count": 0, "suspect": False, "deadline_missed": False, "round": 1, "version": 1, "event_seq": 1,
-            "lane_since": moment, "created_at": moment, "updated_at": moment,
+            "lane_since": moment - timedelta(seconds=WAITING), "created_at": moment, "updated_at": moment,
         }  # fmt: skip
         rows = [
             shared | {"task_id": f"T-{n}", "ready_at": moment - timedelta(seconds=WAITING - n)} for n in range(WAITING)
@@ -293,3 +294,11 @@ def test_the_place_among_100_000_is_read_from_the_index(board: Board) -> None:
     [plan] = placing
     assert "ix_tasks_ready" in plan, plan
     assert not re.search(r"Seq Scan|SCAN tasks$|(?<!Incremental )Sort  |TEMP B-TREE FOR ORDER BY", plan, re.M), plan
+    with plans(board.db, "ready_at <=") as ageing_plans:
+        assert ageing.age(board.db, board.ledger, WAITING - 1000.0) > 0
+    for plan in ageing_plans:
+        if "ix_tasks_held" not in plan:
+            assert "ix_tasks_ready" in plan, plan
+            assert not re.search(
+                r"Seq Scan|SCAN tasks$|(?<!Incremental )Sort  |TEMP B-TREE FOR ORDER BY", plan, re.M
+            ), plan
