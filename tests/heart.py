@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -46,6 +47,30 @@ def settable_clock(db: Database) -> Iterator[Callable[[float], None]]:
         yield at
     finally:
         clock.set_offset(0)
+
+
+@contextmanager
+def frozen_clock(db: Database) -> Iterator[Callable[[float], None]]:
+    """Gives `at(seconds)`: the board's clock stands still, so long after the begin of 2030, on either database."""
+    base = datetime(2030, 1, 1, tzinfo=UTC)
+
+    def at(seconds: float) -> None:
+        moment = base + timedelta(seconds=seconds)
+        clock.stand(moment)
+        if not db.is_sqlite:
+            with db.write() as tx:
+                tx.execute(
+                    text(
+                        "CREATE OR REPLACE FUNCTION board_now() RETURNS timestamptz LANGUAGE sql STABLE AS "
+                        f"$$SELECT timestamptz '{moment.isoformat()}'$$"
+                    )
+                )
+
+    try:
+        at(0)
+        yield at
+    finally:
+        clock.stand(None)
 
 
 def new_task(task_id: str, **columns: Any) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from sqlalchemy import ColumnElement, Connection, func, select
 from board.db.types import UtcTime, sqlite_text
 
 _offset = timedelta(0)
+_standing: datetime | None = None
 
 
 def set_offset(seconds: float) -> None:
@@ -21,8 +22,14 @@ def set_offset(seconds: float) -> None:
     _offset = timedelta(seconds=seconds)
 
 
+def stand(moment: datetime | None) -> None:
+    """Only for tests: SQLite's clock of this process stands still at a moment; None: it goes again."""
+    global _standing  # noqa: PLW0603 - as above
+    _standing = moment
+
+
 def sqlite_now(plus: float = 0.0) -> str:
-    return sqlite_text(datetime.now(UTC) + _offset + timedelta(seconds=plus))
+    return sqlite_text((_standing or datetime.now(UTC)) + _offset + timedelta(seconds=plus))
 
 
 def now(plus: float | ColumnElement[float] | None = None) -> ColumnElement[datetime]:
