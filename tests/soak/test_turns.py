@@ -70,7 +70,11 @@ def longest(begun: list[Begun]) -> dict[int, float]:
 def test_under_full_load_each_lane_has_its_share(simulate: Simulate, workers: int, slots: int, reserved: int) -> None:
     chance = random.Random(1)
     board = simulate(
-        workers=workers, slots=slots, reserved=reserved, service=lambda _: chance.choice([0.5, 1.0, 1.0, 5.0])
+        workers=workers,
+        slots=slots,
+        reserved=reserved,
+        service=lambda _: chance.choice([0.5, 1.0, 1.0, 5.0]),
+        ageing_after=1e9,  # shares are those of lanes that hold work; ageing empties the lower ones
     )
     turns = 25 * ROUND * LONGER
     board.run(lambda: len(board.begun) >= turns, steady(board, 100))
