@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 from board import logs, settings
-from board.effects import operations, webhook
+from board.effects import calls, operations
 from board.rooms import open_board
 from board.serve import serve_consumer
 from board.worker.ending import Ended
@@ -75,7 +75,7 @@ def arm(point: str, phase: str) -> None:
         "before_reserve": [(operations, "send", before(operations.send))],
         "after_reserve": [(AttemptJob, "send", awaited(AttemptJob.send))],
         # A webhook's answer as a whole, or the beginning of Dify's stream.
-        "after_send": [(webhook, "post", awaited(webhook.post)), (LiveRun, "watch", before(LiveRun.watch))],
+        "after_send": [(calls, "post", awaited(calls.post)), (LiveRun, "watch", before(LiveRun.watch))],
         "after_reference": [(AttemptJob, "reference", awaited(AttemptJob.reference))],
         "before_close": [(Endings, "write", before(Endings.write, in_phase))],
         "in_close": [

@@ -209,7 +209,7 @@ def test_the_archive_holds_all_of_a_task_and_the_tables_nothing_but_its_operatio
     board.decide("T-1", "reject", reason="No.", reason_class="wrong")
     made = operation(board, task, "confirmed", external_reference="bank-7")
     with board.board.db.write() as tx:
-        values = {"task": task, "number": 1, "owner": "key:n8n", "worker": "w", "lease": 60.0}
+        values = {"task": task, "number": 1, "owner": "key:n8n", "worker": "w", "type": "trial", "lease": 60.0}
         tx.execute(insert(claims).values(made_at=board.task()["created_at"], **values))
     moment = board.task()["finished_at"]
     board.at(31 * DAY)
