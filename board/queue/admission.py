@@ -58,7 +58,8 @@ class Admission:
         self._started: Counter[str] = Counter()  # here, and not yet written
         self._busy: set[str] = set()  # rows in another claimer's hands
         self._full: set[str] = set()  # scopes without room
-        self._lines: set[str] = set()  # scopes that hold tasks back: nobody overtakes these
+        self._lines: dict[str, tuple[int, int]] = {}  # scopes that hold tasks back: lane and rank of the first
+        self._behind: set[str] = set()  # of these, the scopes that would be overtaken
         self._looked_at: set[str] = set()
         self.passed: list[int] = []
         self.refused: dict[int, str] = {}  # by internal id the scope that has no room
@@ -90,8 +91,8 @@ class Admission:
         found: list[ColumnElement[bool]] = [tasks.c.id.not_in(admitted)] if admitted else []
         if self._full or self._busy:
             found.append(not_(or_(*self._under(self._full), *map(self._counted_in, self._busy))))
-        if lines := self._lines - self._full:
-            found.append(tasks.c.let_in.is_not(None) | not_(or_(*self._under(lines))))
+        if behind := self._behind - self._full:
+            found.append(tasks.c.let_in.is_not(None) | not_(or_(*self._under(behind))))
         return found
 
     def hold(self, scope: Scope | None = None, lane: int | None = None) -> None:
@@ -134,6 +135,8 @@ class Admission:
             if limit.row not in self._busy and limit.scope not in self._full and self._room(limit) < 1:
                 self._full.add(limit.scope)
             if limit.row in self._busy or self._shut(row, limit):
+                if limit.scope not in self._full:
+                    self._behind.add(limit.scope)
                 return limit
         return None
 
@@ -142,9 +145,11 @@ class Admission:
         return next((limit.scope for limit in self._rules.of(self._tx, row) if self._shut(row, limit)), None)
 
     def _shut(self, row: RowMapping, limit: Limit) -> bool:
-        """No room; or others are held and this one was not let in: it queues behind them. One that any limit has let in
-        waits in no second line, or it could go from line to line for ever."""
-        return limit.scope in self._full or (limit.scope in self._lines and row["let_in"] is None)
+        """No room; or others are held that come before this one, and it was not let in: it queues behind them. One that
+        any limit has let in waits in no second line, or it could go from line to line for ever."""
+        if limit.scope in self._full or limit.scope not in self._lines or row["let_in"] is not None:
+            return limit.scope in self._full
+        return self._lines[limit.scope] <= (row["lane"], row["rank"])
 
     def _room(self, limit: Limit) -> int:
         assert self._now is not None

@@ -34,10 +34,10 @@ def scopes(connection: Connection) -> list[str]:
     return list(connection.execute(select(found.c.scope).where(found.c.scope.is_not(None))).scalars())
 
 
-def _first_of(scope: str) -> Select[tuple[str]]:
+def _first_of(scope: str) -> Select[tuple[str, int, int]]:
     """In the order of ix_tasks_held: of a limit that holds much, PostgreSQL would else look for one row in the table
     itself, and walk through all that has ended first."""
-    query = select(tasks.c.held_by).where(HELD, tasks.c.held_by == scope)
+    query = select(tasks.c.held_by, tasks.c.lane, tasks.c.rank).where(HELD, tasks.c.held_by == scope)
     return query.order_by(tasks.c.lane, tasks.c.rank, tasks.c.ready_at, tasks.c.id).limit(1)
 
 
@@ -45,12 +45,12 @@ def _next() -> Select[tuple[str]]:
     return select(tasks.c.held_by).where(HELD).order_by(tasks.c.held_by).limit(1)
 
 
-def holding(connection: Connection, among: Collection[str]) -> set[str]:
-    """Which of these limits hold any task back."""
-    names, found = sorted(among), set[str]()
+def holding(connection: Connection, among: Collection[str]) -> dict[str, tuple[int, int]]:
+    """Which of these limits hold any task back, with lane and rank of the first."""
+    names, found = sorted(among), dict[str, tuple[int, int]]()
     for some in (names[begin : begin + SELECTS] for begin in range(0, len(names), SELECTS)):
-        each = [select(_first_of(name).scalar_subquery()) for name in some]
-        found.update(name for name in connection.execute(union_all(*each)).scalars() if name is not None)
+        each = [select(_first_of(name).subquery()) for name in some]
+        found |= {name: (lane, rank) for name, lane, rank in connection.execute(union_all(*each))}
     return found
 
 

@@ -45,6 +45,7 @@ CANDIDATE = (
     tasks.c.type_version,
     tasks.c.phase,
     tasks.c.lane,
+    tasks.c.rank,
     tasks.c.lease_token,
     tasks.c.limit_key,
     tasks.c.let_in,
