@@ -22,6 +22,7 @@ from board.effects.deliver import Outbox
 from board.effects.guard import Guard
 from board.ports import Handler
 from board.queue.gate import Gate
+from board.queue.intake_rate import IntakeRate
 from board.queue.ledger_queue import LedgerQueue
 from board.queue.redis_feed import RedisFeed
 from board.queue.redis_lines import RedisLines
@@ -75,6 +76,7 @@ class Board:
     handlers: Mapping[str, Handler]
     ledger: Ledger
     gate: Gate
+    intake_rate: IntakeRate
     queue: Queue
     waiting: Waiting
     visits: Visits
@@ -246,8 +248,9 @@ def open_board(settings: Settings, *, handlers: Callable[[], Mapping[str, Handle
         handlers=known,
         ledger=ledger,
         gate=gate,
+        intake_rate=IntakeRate(settings.intake_rate),
         queue=queue,
-        waiting=Waiting(catalogue, crew.crew, crew.at_work_outside),
+        waiting=Waiting(catalogue, crew.crew, crew.at_work_outside, gate.opening),
         visits=visits,
         intake=intake,
         decisions=decisions,

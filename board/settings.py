@@ -19,6 +19,7 @@ from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError
 
 from board.effects.signing import problem_of
+from board.rates import parse_rate
 
 _DURATION = re.compile(r"^\s*(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)\s*$")
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
@@ -36,6 +37,7 @@ EXAMPLES = {
     "reserved_p0_slots": "1",
     "lane_weights": "16,5,2,1",
     "ageing_after": "5m",
+    "intake_rate": "600/min",
     "lease": "60s",
     "max_json": "4MB",
     "timezone": "Asia/Shanghai",
@@ -81,6 +83,7 @@ class Settings(BaseSettings):
     reserved_p0_slots: int = Field(default=1, ge=0, le=1000)
     lane_weights: Annotated[list[int], NoDecode] = [16, 5, 2, 1]
     ageing_after: float = 300.0
+    intake_rate: str = ""
     lease: float = 60.0
     max_json: int = 4 * 1024**2
     timezone: str = "UTC"
@@ -107,6 +110,13 @@ class Settings(BaseSettings):
         if value < 1.0:  # a lane is looked at every 30 s; less than a second would lift everything at once
             raise ValueError("must be at least 1s")
         return value
+
+    @field_validator("intake_rate")
+    @classmethod
+    def _intake_rate(cls, value: str) -> str:
+        if value.strip():
+            parse_rate(value)
+        return value.strip()
 
     @field_validator("lane_weights", mode="before")
     @classmethod

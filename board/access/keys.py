@@ -5,7 +5,7 @@ from __future__ import annotations
 import hmac
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime
 
@@ -17,6 +17,7 @@ from board.access.rights import Actor, Scope, key_actor
 from board.access.tokens import digest, new_token
 from board.db.clock import now
 from board.db.insert import insert_once
+from board.rates import parse_rate
 
 PREFIX = "bk_"  # lets people, and scanners for leaked secrets, see what it is
 BOOTSTRAP = "bootstrap"  # the name of the key in BOARD_BOOTSTRAP_API_KEY; no stored key may take it
@@ -34,12 +35,16 @@ class Key:
     name: str
     hint: str
     scopes: tuple[str, ...]
+    limits: Mapping[str, str] | None
     created_at: datetime
     revoked_at: datetime | None
 
 
-def create(tx: Connection, name: str, scopes: Sequence[str]) -> str:
-    """A new key; the secret is returned and never shown again. AccessError for a bad or taken name and bad scopes."""
+def create(tx: Connection, name: str, scopes: Sequence[str], rate: str | None = None) -> str:
+    """A new key; the secret is returned and never shown again. AccessError for a bad or taken name and bad scopes.
+
+    rate: how many new tasks it may put in, such as 60/min; None: as BOARD_INTAKE_RATE says.
+    """
     name = _checked_name(name)
     secret = PREFIX + new_token()
     row = {
@@ -47,6 +52,7 @@ def create(tx: Connection, name: str, scopes: Sequence[str]) -> str:
         "secret_hash": digest(secret),
         "hint": secret[:_HINT_LENGTH],
         "scopes": _checked_scopes(scopes),
+        "limits": _checked_limits(rate),
         "created_at": now(),
     }
     if insert_once(tx, api_keys, "name", row) is None:
@@ -64,11 +70,11 @@ def find(connection: Connection, secret: str, bootstrap: str) -> Actor | None:
     if bootstrap and hmac.compare_digest(digest(secret), digest(bootstrap)):
         return key_actor(BOOTSTRAP, [Scope.ADMIN])
     row = connection.execute(
-        select(api_keys.c.name, api_keys.c.scopes).where(
+        select(api_keys.c.name, api_keys.c.scopes, api_keys.c.limits).where(
             api_keys.c.secret_hash == digest(secret), api_keys.c.revoked_at.is_(None)
         )
     ).one_or_none()
-    return None if row is None else key_actor(row.name, row.scopes)
+    return None if row is None else key_actor(row.name, row.scopes, (row.limits or {}).get("rate"))
 
 
 def list_keys(connection: Connection) -> list[Key]:
@@ -80,12 +86,22 @@ def list_keys(connection: Connection) -> list[Key]:
 
 def revoke(tx: Connection, name: str) -> None:
     """The key stops working at once and stays listed. Revoking twice changes nothing. AccessError for no such key."""
-    known = None
+    known = _known(tx, name)
+    tx.execute(update(api_keys).where(api_keys.c.id == known, api_keys.c.revoked_at.is_(None)).values(revoked_at=now()))
+
+
+def set_rate(tx: Connection, name: str, rate: str | None) -> None:
+    """Another rate, or none of its own, from the next request on. AccessError for no such key and a bad rate."""
+    tx.execute(update(api_keys).where(api_keys.c.id == _known(tx, name)).values(limits=_checked_limits(rate)))
+
+
+def _known(connection: Connection, name: str) -> int:
+    known: int | None = None
     if _NAME.fullmatch(name):
-        known = tx.execute(select(api_keys.c.id).where(api_keys.c.name == name)).scalar_one_or_none()
+        known = connection.execute(select(api_keys.c.id).where(api_keys.c.name == name)).scalar_one_or_none()
     if known is None:
         raise AccessError("There is no key named “{name}”.", code="not_found", field="name", name=name)
-    tx.execute(update(api_keys).where(api_keys.c.id == known, api_keys.c.revoked_at.is_(None)).values(revoked_at=now()))
+    return known
 
 
 def bearer(authorization: str | None, x_api_key: str | None) -> str | None:
@@ -119,6 +135,16 @@ def _checked_name(name: str) -> str:
             name=name,
         )
     return name
+
+
+def _checked_limits(rate: str | None) -> dict[str, str] | None:
+    if rate is None:
+        return None
+    try:
+        parse_rate(rate)
+    except ValueError as error:
+        raise AccessError("{problem}.", code="bad_rate", field="limits.rate", problem=str(error)) from error
+    return {"rate": rate.strip()}
 
 
 def _checked_scopes(scopes: Sequence[str]) -> list[str]:

@@ -72,6 +72,7 @@ class Actor:
     scopes: tuple[str, ...] = ()
     role: str | None = None
     lang: str | None = None
+    rate: str | None = None  # of a key: how many new tasks it may put in, such as 60/min
 
     @property
     def identity(self) -> str:
@@ -103,9 +104,9 @@ class Actor:
             )
 
 
-def key_actor(name: str, scopes: list[str]) -> Actor:
+def key_actor(name: str, scopes: list[str], rate: str | None = None) -> Actor:
     acts = frozenset(act for scope in scopes for act in BY_SCOPE[Scope(scope)])
-    return Actor("key", name, acts, scopes=tuple(scopes))
+    return Actor("key", name, acts, scopes=tuple(scopes), rate=rate)
 
 
 def person_actor(email: str, role: str, lang: str | None = None) -> Actor:

@@ -14,11 +14,26 @@ from board.tasks.view import time
 router = APIRouter(tags=["access"], route_class=StrictRoute)
 
 
+class KeyLimits(BaseModel):
+    """rate: how many new tasks the key may put in, such as 600/min; null: as BOARD_INTAKE_RATE says."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    rate: str | None = None
+
+
 class KeyIn(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     name: str
     scopes: list[str]
+    limits: KeyLimits = KeyLimits()
+
+
+class KeyEdit(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    limits: KeyLimits
 
 
 class UserIn(BaseModel):
@@ -45,6 +60,7 @@ def list_keys(board: TheBoard, actor: TheAdmin) -> JSONResponse:
                 "name": key.name,
                 "hint": key.hint,
                 "scopes": list(key.scopes),
+                "limits": dict(key.limits or {}),
                 "created_at": time(key.created_at),
                 "revoked_at": time(key.revoked_at),
             }
@@ -57,8 +73,17 @@ def list_keys(board: TheBoard, actor: TheAdmin) -> JSONResponse:
 def create_key(body: KeyIn, board: TheBoard, actor: TheAdmin) -> JSONResponse:
     """A new API key; its secret is shown in this answer and never again."""
     with board.db.write() as tx:
-        secret = keys.create(tx, body.name, body.scopes)
-    return ok({"name": body.name, "scopes": body.scopes, "key": secret}, 201)
+        secret = keys.create(tx, body.name, body.scopes, body.limits.rate)
+    shown = {"name": body.name, "scopes": body.scopes, "limits": body.limits.model_dump(exclude_none=True)}
+    return ok(shown | {"key": secret}, 201)
+
+
+@router.patch("/keys/{name}")
+def edit_key(name: str, body: KeyEdit, board: TheBoard, actor: TheAdmin) -> JSONResponse:
+    """Change the key's limits, from its next request on."""
+    with board.db.write() as tx:
+        keys.set_rate(tx, name, body.limits.rate)
+    return ok({"name": name, "limits": body.limits.model_dump(exclude_none=True)})
 
 
 @router.delete("/keys/{name}")

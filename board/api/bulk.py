@@ -95,6 +95,7 @@ def take_many(board: Board, actor: Actor, items: list[Any]) -> list[dict[str, An
                 outcomes[index] = _outcome(index, board.intake.store(tx, [(body, row)], by)[0])
             except EXPECTED as error:
                 outcomes[index] = _failed(index, {"task_id": row["task_id"]}, translate(error))
+        board.intake_rate.charge(tx, actor, sum(outcome.get("status") == "created" for outcome in outcomes))
     return outcomes
 
 

@@ -23,6 +23,7 @@ from board.effects.outside import OtherContent
 from board.effects.resend import NotResendable
 from board.effects.steps import IllegalStep, NoSuchOperation, NotYours
 from board.logs import first_line
+from board.queue.intake_rate import NeverWithinRate, OverRate
 from board.review.decide import DecisionRefused
 from board.review.policy import NotEligible
 from board.tasks.intake import Duplicate, Problem
@@ -132,6 +133,12 @@ def translate(error: Exception) -> ApiError:
             return ApiError(status, error.code, str(error), [{"field": error.field}] if error.field else [])
         case IllegalMove():
             return ApiError(409, "illegal_state", str(error), [{"status": error.status, "phase": error.phase}])
+        case OverRate():
+            later = str(error.retry_after)
+            said = [{"retry_after": error.retry_after}]  # in the body too: n8n does not show headers
+            return ApiError(429, "rate_limited", str(error), said, {"Retry-After": later})
+        case NeverWithinRate():
+            return field_error("tasks", str(error), "too_many_for_rate")
         case Stale():
             return ApiError(
                 409, "stale_version", "This task has changed meanwhile. Read it again, then repeat the change."
@@ -167,6 +174,8 @@ EXPECTED: tuple[type[Exception], ...] = (
     IllegalStep,
     NotResendable,
     IllegalMove,
+    OverRate,
+    NeverWithinRate,
     Stale,
     DecisionRefused,
     NoSuchTask,

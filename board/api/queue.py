@@ -40,7 +40,7 @@ class PauseIn(BaseModel):
 
 @router.get("")
 def get_queue(board: TheBoard, actor: TheActor) -> JSONResponse:
-    """Depth per lane and status, the oldest task of each lane, rates, weights and pauses."""
+    """Depth per lane and status, the oldest task of each lane, rates, weights, pauses, and what limits keep back."""
     actor.require(Act.READ)
     return _answer(board)
 
@@ -92,4 +92,5 @@ def _answer(board: Board) -> JSONResponse:
     with board.db.read() as connection:
         rules = live.read(connection)
         usual = board.settings.lane_weights
-        return ok(depth.snapshot(connection, rules) | {"weights": rules.weights or usual})
+        limits = {"limits": board.gate.shown(connection)}
+        return ok(depth.snapshot(connection, rules) | {"weights": rules.weights or usual} | limits)

@@ -70,6 +70,7 @@ async def create_task(
             prepared = board.intake.prepare(connection, body, by, _utf8(idempotency_key), waited=bool(wait) or streamed)
         with board.db.write() as tx:
             taken = board.intake.store(tx, [(body, prepared)], by, actor.may_operate)[0]
+            board.intake_rate.charge(tx, actor, int(taken.created))
             if (wait or streamed) and taken.id is not None:
                 caller.follow(taken.id)
         with board.db.read() as connection:

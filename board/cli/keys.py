@@ -11,6 +11,7 @@ from board.access import keys
 from board.access.rights import Scope
 from board.cli.context import opened
 from board.cli.output import AsJson, day, print_json, print_table, remark
+from board.rates import parse_rate
 
 app = typer.Typer(help="API keys for programs.", no_args_is_help=True)
 Name = Annotated[str, typer.Argument(metavar="NAME", help="Stands in histories: name the program, such as n8n.")]
@@ -33,16 +34,17 @@ def _scopes(text: str) -> list[str]:
 def create(
     name: Name,
     scopes: Annotated[str, typer.Option(help=f"What the key may do: {', '.join(Scope)}; separated by commas.")],
+    rate: Annotated[str | None, typer.Option(help="How many new tasks it may put in, such as 600/min.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Make a key; prints the secret, this once."""
     wanted = _scopes(scopes)
     with opened() as board, board.db.write() as tx:
-        secret = keys.create(tx, name, wanted)
+        secret = keys.create(tx, name, wanted, _rate(rate))
         made = keys.find(tx, secret, "")
         assert made is not None
     if as_json:
-        print_json({"name": made.name, "scopes": made.scopes, "key": secret})
+        print_json({"name": made.name, "scopes": made.scopes, "rate": made.rate, "key": secret})
     else:
         remark(f"The key “{made.name}” ({', '.join(made.scopes)}); keep it now, it is not shown again:")
         print(secret)
@@ -56,8 +58,18 @@ def list_all(as_json: AsJson = False) -> None:
     if as_json:
         print_json({"data": [asdict(key) for key in found]})
     else:
-        rows = [(key.name, f"{key.hint}…", ",".join(key.scopes), _standing(key), day(key.created_at)) for key in found]
-        print_table(("NAME", "KEY", "SCOPES", "STATUS", "MADE"), rows)
+        rows = [
+            (
+                key.name,
+                f"{key.hint}…",
+                ",".join(key.scopes),
+                (key.limits or {}).get("rate", "-"),
+                _standing(key),
+                day(key.created_at),
+            )
+            for key in found
+        ]
+        print_table(("NAME", "KEY", "SCOPES", "RATE", "STATUS", "MADE"), rows)
 
 
 @app.command()
@@ -69,6 +81,20 @@ def revoke(name: Name, as_json: AsJson = False) -> None:
         print_json({"name": name, "revoked": True})
     else:
         print(f"The key “{name}” no longer opens anything.")
+
+
+def _rate(text: str | None) -> str | None:
+    """A wrong one is wrong use, like an unknown scope."""
+    if text is not None:
+        try:
+            parse_rate(text)
+        except ValueError as error:
+            raise typer.BadParameter(f"{error}.", param_hint="--rate") from error
+    return text
+
+
+def _shown_rate(key: keys.Key) -> str:
+    return (key.limits or {}).get("rate", "-")
 
 
 def _standing(key: keys.Key) -> str:

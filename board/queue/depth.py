@@ -4,25 +4,34 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import Connection, func, select
+from sqlalchemy import Connection, case, func, select
 
 from board.db.clock import now, read_now
+from board.db.types import UtcTime
 from board.queue.lanes import LANES
 from board.queue.live import QueueRules
-from board.tasks.models import READY, RUNNING, WAITING, task_events, tasks
+from board.tasks.models import HELD, READY, RUNNING, WAITING, task_events, tasks
 from board.tasks.states import Pool, Status
 from board.tasks.view import time
 
 RATE_MINUTES = 5  # throughput is counted over so long: short enough to follow, long enough not to jump
 
 
+# Since when a task waits. Its place in line may be earlier: small ones stand before big ones (`order_by: size`).
+_WAITS_SINCE = case((tasks.c.ready_at < tasks.c.created_at, tasks.c.created_at), else_=tasks.c.ready_at)
+
+
 def snapshot(connection: Connection, rules: QueueRules) -> dict[str, Any]:
-    """Depth per lane and status, the oldest ready task of each lane, and tasks started and ended per minute."""
+    """Depth per lane and status, the oldest ready task of each lane, and tasks started and ended per minute.
+
+    ready: could begin now. held: kept back by limits. later: for its time, a retry's or a due one.
+    """
     moment = read_now(connection)
+    held = {int(lane): int(number) for lane, number in connection.execute(_HELD)}
     lanes = []
     for lane in LANES:
         waits = (READY, tasks.c.lane == lane, tasks.c.ready_at <= now())
-        query = select(func.count(), func.min(tasks.c.ready_at)).where(*waits)
+        query = select(func.count(), func.min(_WAITS_SINCE, type_=UtcTime())).where(*waits)
         number, oldest = connection.execute(query).one()
         later = select(func.count()).where(READY, tasks.c.lane == lane, tasks.c.ready_at > now())
         seconds = (moment - oldest).total_seconds() if oldest is not None else None
@@ -30,6 +39,7 @@ def snapshot(connection: Connection, rules: QueueRules) -> dict[str, Any]:
             {
                 "lane": f"P{lane}",
                 "ready": number,
+                "held": held.get(lane, 0),
                 "later": connection.execute(later).scalar_one(),
                 "oldest_ready_at": time(oldest),
                 "oldest_wait_seconds": None if seconds is None else round(seconds, 1),
@@ -47,6 +57,9 @@ def snapshot(connection: Connection, rules: QueueRules) -> dict[str, Any]:
         "paused_types": rules.paused_types,
         "at": time(moment),
     }
+
+
+_HELD = select(tasks.c.lane, func.count()).where(HELD).group_by(tasks.c.lane)
 
 
 def _open_counts(connection: Connection) -> dict[str, int]:

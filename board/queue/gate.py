@@ -12,6 +12,7 @@ import time
 from collections.abc import Collection, Hashable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 from zoneinfo import ZoneInfo
 
 from sqlalchemy import ColumnElement, Connection
@@ -19,7 +20,7 @@ from sqlalchemy import ColumnElement, Connection
 from board.catalogue.store import Catalogue
 from board.db.clock import read_now
 from board.db.engine import Database, after_commit
-from board.queue import held, usage
+from board.queue import held, limits_shown, usage
 from board.queue.admission import Admission, Fronts, running_by_scope
 from board.queue.limits import Rules
 from board.queue.usage import NO_END, Now
@@ -120,6 +121,19 @@ class Gate:
         """After how many seconds another claim of this kind may find more, by a rate or a new day; None: not known."""
         look = self._look(scope)
         return max(SOONEST_SECONDS, look.due - time.monotonic()) if look.opens else None
+
+    def shown(self, connection: Connection) -> list[dict[str, Any]]:
+        """Every limit with what is used of it and how much it keeps back: board.queue.limits_shown."""
+        return limits_shown.shown(connection, self.rules, Now(read_now(connection), self._zone))
+
+    def opening(self, connection: Connection, scopes: Collection[str]) -> dict[str, datetime]:
+        """When those of these limits that are shut by rate or day let the next one start."""
+        self.rules.refresh(connection)
+        limits = [limit for limit in map(self.rules.by_scope, scopes) if limit is not None]
+        used = usage.read(connection, {limit.row for limit in limits})
+        now = Now(read_now(connection), self._zone)
+        opens = {limit.scope: used[limit.row].opens_at(limit, now) for limit in limits}
+        return {scope: at for scope, at in opens.items() if at is not None}
 
     # -- parts --------------------------------------------------------------------------------------------------------
 

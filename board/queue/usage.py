@@ -68,12 +68,12 @@ class Usage:
             return None
         return now.moment + timedelta(seconds=limit.rate.wait(level))
 
-    def count(self, limit: Limit, now: Now) -> None:
-        """One has started."""
+    def count(self, limit: Limit, now: Now, number: int = 1) -> None:
+        """So many have started."""
         if limit.rate is not None:
-            self.tokens, self.refilled_at = self.level(limit, now) - 1, now.moment
+            self.tokens, self.refilled_at = self.level(limit, now) - number, now.moment
         if limit.per_day is not None:
-            self.used, self.day = self.used_on(now) + 1, now.day
+            self.used, self.day = self.used_on(now) + number, now.day
 
 
 def read(connection: Connection, rows: Collection[str]) -> dict[str, Usage]:

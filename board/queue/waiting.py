@@ -39,17 +39,20 @@ class Crew(Protocol):
         """Tasks of a lane that all workers together have begun per minute lately; 0 when not known."""
 
 
+# When limits that are reached by rate or day, of those asked about, let the next one start.
+Opening = Callable[[Connection, Collection[str]], Mapping[str, datetime]]
 # The types of which outside programs have claimed work lately, of those that are asked about.
 AtWorkOutside = Callable[[Connection, Collection[str]], Collection[str]]
 
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """catalogue: says which handler a task needs. crew: who is at work now."""
+    """catalogue: says which handler a task needs. crew: who is at work now. opening: what is known of limits."""
 
     catalogue: Catalogue
     crew: Callable[[Connection], Crew]
     outside: AtWorkOutside
+    opening: Opening = lambda _connection, _scopes: {}
 
     def of(self, connection: Connection, rows: Iterable[RowMapping], *, places: bool = False) -> dict[int, Answer]:
         """What these tasks wait for, by internal id; one that runs or has ended waits for nothing and is left out.
@@ -67,6 +70,12 @@ class Waiting:
                 answers[row["id"]] = answer
             else:
                 ready.append(row)
+        limited = [answer for answer in answers.values() if answer["code"] == "limit"]
+        opening = self.opening(connection, {answer["limit"] for answer in limited}) if limited else {}
+        for answer in limited:
+            if (opens := opening.get(answer["limit"])) is not None:
+                answer["opens_at"] = time(opens)
+                answer["message"] += f" The next one may start at {answer['opens_at']}."
         return answers | self._of_ready(connection, ready, moment, rules, places) if ready else answers
 
     def _of_ready(
