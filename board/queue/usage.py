@@ -97,7 +97,8 @@ def lock(tx: Connection, rows: Collection[str], *, wait: bool) -> dict[str, Usag
         dialect = sqlite if tx.dialect.name == "sqlite" else postgresql
         new = [{"scope": name, "used": 0} for name in names if name not in found]
         made = dialect.insert(limits).on_conflict_do_nothing(index_elements=["scope"]).returning(limits.c.scope)
-        if tx.execute(made, new).scalars().all():
+        # Who waits has waited for whoever made the row in this very moment, and sees it now.
+        if tx.execute(made, new).scalars().all() or wait:
             found = {row["scope"]: _usage(row) for row in tx.execute(query).mappings()}
     return found
 

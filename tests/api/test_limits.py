@@ -7,50 +7,50 @@ import pytest
 from tests.api.conftest import Api
 
 
-def key_with(one_api: Api, rate: str | None) -> dict[str, str]:
+def key_with(api: Api, rate: str | None) -> dict[str, str]:
     limits = {} if rate is None else {"rate": rate}
-    made = one_api.post("/keys", json={"name": f"k{rate}".replace("/", "-"), "scopes": ["submit"], "limits": limits})
+    made = api.post("/keys", json={"name": f"k{rate}".replace("/", "-"), "scopes": ["submit"], "limits": limits})
     assert (made.status_code, made.json()["limits"]) == (201, limits)
     return {"Authorization": f"Bearer {made.json()['key']}"}
 
 
-def test_over_its_rate_a_key_is_told_when_to_come_again(one_api: Api) -> None:
-    headers = key_with(one_api, "2/min")
+def test_over_its_rate_a_key_is_told_when_to_come_again(api: Api) -> None:
+    headers = key_with(api, "2/min")
     for name in ("a", "b"):
-        assert one_api.post("/tasks", json={"type": "trial", "task_id": name}, headers=headers).status_code == 201
-    refused = one_api.post("/tasks", json={"type": "trial", "task_id": "c"}, headers=headers)
+        assert api.post("/tasks", json={"type": "trial", "task_id": name}, headers=headers).status_code == 201
+    refused = api.post("/tasks", json={"type": "trial", "task_id": "c"}, headers=headers)
     body = refused.json()
     assert (refused.status_code, body["code"]) == (429, "rate_limited")
     assert refused.headers["Retry-After"] == str(body["details"][0]["retry_after"])
     assert 1 <= int(refused.headers["Retry-After"]) <= 30
     assert set(body) == {"message", "code", "details", "request_id"}
-    assert one_api.get("/tasks/c").status_code == 404
-    assert one_api.post("/tasks", json={"type": "trial", "task_id": "a"}, headers=headers).status_code == 200
+    assert api.get("/tasks/c").status_code == 404
+    assert api.post("/tasks", json={"type": "trial", "task_id": "a"}, headers=headers).status_code == 200
     many = [{"type": "trial", "task_id": f"n{number}"} for number in range(3)]
-    never = one_api.post("/tasks/bulk", json={"tasks": many}, headers=headers)
+    never = api.post("/tasks/bulk", json={"tasks": many}, headers=headers)
     assert (never.status_code, never.json()["code"]) == (422, "too_many_for_rate")
 
 
-def test_a_keys_rate_is_shown_and_changed(one_api: Api) -> None:
-    headers = key_with(one_api, "1/d")
-    assert one_api.post("/tasks", json={"type": "trial", "task_id": "a"}, headers=headers).status_code == 201
-    assert one_api.post("/tasks", json={"type": "trial", "task_id": "b"}, headers=headers).status_code == 429
-    assert one_api.patch("/keys/k1-d", json={"limits": {"rate": "5/s"}}).json()["limits"] == {"rate": "5/s"}
-    [key] = one_api.get("/keys").json()["data"]
+def test_a_keys_rate_is_shown_and_changed(api: Api) -> None:
+    headers = key_with(api, "1/d")
+    assert api.post("/tasks", json={"type": "trial", "task_id": "a"}, headers=headers).status_code == 201
+    assert api.post("/tasks", json={"type": "trial", "task_id": "b"}, headers=headers).status_code == 429
+    assert api.patch("/keys/k1-d", json={"limits": {"rate": "5/s"}}).json()["limits"] == {"rate": "5/s"}
+    [key] = api.get("/keys").json()["data"]
     assert key["limits"] == {"rate": "5/s"}
-    assert one_api.patch("/keys/k1-d", json={"limits": {}}).json()["limits"] == {}
-    assert one_api.post("/tasks", json={"type": "trial", "task_id": "b"}, headers=headers).status_code == 201
-    assert one_api.patch("/keys/nobody", json={"limits": {}}).status_code == 404
+    assert api.patch("/keys/k1-d", json={"limits": {}}).json()["limits"] == {}
+    assert api.post("/tasks", json={"type": "trial", "task_id": "b"}, headers=headers).status_code == 201
+    assert api.patch("/keys/nobody", json={"limits": {}}).status_code == 404
 
 
 @pytest.mark.parametrize("rate", ["0/min", "fast", "60", "5/week"])
-def test_a_wrong_rate_is_refused_by_its_field(one_api: Api, rate: str) -> None:
-    answer = one_api.post("/keys", json={"name": "n8n", "scopes": ["submit"], "limits": {"rate": rate}})
+def test_a_wrong_rate_is_refused_by_its_field(api: Api, rate: str) -> None:
+    answer = api.post("/keys", json={"name": "n8n", "scopes": ["submit"], "limits": {"rate": rate}})
     assert (answer.status_code, answer.json()["details"][0]["field"]) == (422, "limits.rate")
-    assert one_api.get("/keys").json()["data"] == []
+    assert api.get("/keys").json()["data"] == []
 
 
-def test_the_queue_tells_what_each_limit_has_used_and_keeps_back(one_api: Api) -> None:
+def test_the_queue_tells_what_each_limit_has_used_and_keeps_back(api: Api) -> None:
     types = [
         {
             "name": "few",
@@ -65,13 +65,13 @@ def test_the_queue_tells_what_each_limit_has_used_and_keeps_back(one_api: Api) -
             "limits": {"concurrency_key": "{{ payload.k }}"},
         },
     ]
-    assert one_api.post("/types", json={"types": types}).status_code == 200
+    assert api.post("/types", json={"types": types}).status_code == 200
     for number in range(5):
-        one_api.post("/tasks", json={"type": "few", "task_id": f"F-{number}", "priority": "P3"})
-        one_api.post("/tasks", json={"type": "keyed", "task_id": f"K-{number}", "payload": {"k": number % 2}})
-    taken = one_api.post("/claims", json={"worker": "w", "limit": 10}).json()["data"]
+        api.post("/tasks", json={"type": "few", "task_id": f"F-{number}", "priority": "P3"})
+        api.post("/tasks", json={"type": "keyed", "task_id": f"K-{number}", "payload": {"k": number % 2}})
+    taken = api.post("/claims", json={"worker": "w", "limit": 10}).json()["data"]
     assert sorted(it["task"]["task_id"] for it in taken) == ["F-0", "F-1", "K-0", "K-1"]
-    queue = one_api.get("/queue").json()
+    queue = api.get("/queue").json()
     few, keyed = queue["limits"]
     assert (few["limit"], few["held"]) == ("type:few", 3)
     assert few["concurrency"] == {"limit": 2, "running": 2}
@@ -81,6 +81,6 @@ def test_the_queue_tells_what_each_limit_has_used_and_keeps_back(one_api: Api) -
     assert keyed == {"limit": "type:keyed", "held": 0, "per_key": {"limit": 1, "running": 2, "held": 3, "keys_held": 2}}
     assert {lane["lane"]: (lane["ready"], lane["held"]) for lane in queue["lanes"]}["P3"] == (0, 3)
     assert queue["status"]["pending"] == 6
-    why = one_api.get("/tasks/F-4").json()["waiting_for"]
+    why = api.get("/tasks/F-4").json()["waiting_for"]
     assert (why["code"], why["limit"], why["opens_at"]) == ("limit", "type:few", few["opens_at"])
-    assert one_api.get("/tasks/K-4").json()["waiting_for"]["code"] == "limit"
+    assert api.get("/tasks/K-4").json()["waiting_for"]["code"] == "limit"

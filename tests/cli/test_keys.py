@@ -27,7 +27,7 @@ def test_the_printed_secret_opens_the_board_and_stands_alone_on_stdout(board: Ru
 def test_json_holds_the_secret_once(board: Run, database_url: str) -> None:
     made = board("keys", "create", "n8n", "--scopes", "admin", "--json")
     assert (made.code, made.err) == (0, "")
-    assert made.json == {"name": "n8n", "scopes": ["admin"], "key": made.json["key"]}
+    assert made.json == {"name": "n8n", "scopes": ["admin"], "rate": None, "key": made.json["key"]}
     assert who(database_url, made.json["key"]) is not None
     for listed in (board("keys", "list", "--json"), board("keys", "list")):
         assert listed.code == 0
