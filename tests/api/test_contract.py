@@ -146,7 +146,7 @@ def test_a_wrong_method_is_405(one_api: Api, method: str, path: str) -> None:
         ("/tasks", "GET, POST, HEAD, OPTIONS"),
         ("/tasks/T-1", "GET, PATCH, HEAD, OPTIONS"),
         ("/tasks/T-1/cancel", "POST, OPTIONS"),
-        ("/keys/x", "DELETE, OPTIONS"),
+        ("/keys/x", "PATCH, DELETE, OPTIONS"),
     ],
 )
 def test_options_names_every_method_of_an_address(one_api: Api, path: str, methods: str) -> None:
