@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import statistics
 import time
 from typing import Any
 
@@ -72,7 +71,8 @@ def test_what_waits_behind_a_hundred_thousand_limited_tasks_is_claimed_as_if_the
         tx.execute(text("ANALYZE") if board.board.db.is_sqlite else text("ANALYZE tasks"))
     after = [timed(board) for _ in range(CLAIMS)]
     assert [names for names, _ in after] == [[next(free)] for _ in range(CLAIMS)]
-    usual, now = (statistics.median(seconds for _, seconds in each) for each in (before, after))
+    # The quickest of each: what the claim itself costs, without what else the machine was doing.
+    usual, now = (min(seconds for _, seconds in each) for each in (before, after))
     assert now < 4 * usual, f"{1000 * now:.1f} ms instead of {1000 * usual:.1f} ms"
 
     end(board, "T-0")
@@ -124,10 +124,12 @@ def test_a_thousand_held_keys_are_told_in_one_look_each(board: WorkingBoard) -> 
     for number in (5_000, 50_000):
         multiply(board, "T-0", number, held_by="'key:trial:' || (n % 1000)", type=f"'t{number}'")
         with board.board.db.read() as connection:
-            begin = time.perf_counter()
+            looks = []
             for _ in range(5):
+                begin = time.perf_counter()
                 assert len(held.scopes(connection)) == 1000
-            took.append(time.perf_counter() - begin)
+                looks.append(time.perf_counter() - begin)
+            took.append(min(looks))  # the quickest: without what else the machine was doing
         with board.board.db.write() as tx:
             tx.execute(text("DELETE FROM tasks WHERE task_id <> 'T-0'"))
     assert took[1] < 4 * took[0], took
