@@ -1,7 +1,8 @@
 """The `board` command, run in this process with an environment of its own."""
 
 import json
-from collections.abc import Callable
+import logging
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -37,7 +38,17 @@ def environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def run(environment: None, capsys: pytest.CaptureFixture[str]) -> Run:
+def logging_as_before() -> Iterator[None]:
+    """A command that serves sets logging up for its process, which here is that of all tests."""
+    root = logging.getLogger()
+    handlers, level = root.handlers[:], root.level
+    yield
+    root.handlers[:] = handlers
+    root.setLevel(level)
+
+
+@pytest.fixture
+def run(environment: None, logging_as_before: None, capsys: pytest.CaptureFixture[str]) -> Run:
     """`run("users", "list")` → exit code, stdout, stderr; without any settings."""
 
     def command(*arguments: str) -> Answer:
