@@ -75,8 +75,3 @@ def renew(tx: Connection, token: str) -> None:
 def end(tx: Connection, token: str) -> None:
     """Sign out here."""
     tx.execute(delete(sessions).where(sessions.c.token_hash == digest(token)))
-
-
-def end_all(tx: Connection, user_id: int) -> None:
-    """Sign out everywhere."""
-    tx.execute(delete(sessions).where(sessions.c.user == user_id))

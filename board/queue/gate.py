@@ -72,11 +72,6 @@ class Gate:
         """For the transaction of one claim."""
         return Admission(tx, self.rules, self._zone, self._ledger.tell_places, self._fronts)
 
-    def look_at_all(self) -> None:
-        """With the next claim of every kind, look at all limits: they have perhaps changed."""
-        with self._turn:
-            self._looks.clear()
-
     def look_soon(self, tx: Connection, scopes: Collection[str]) -> None:
         """With the next claim after this transaction, look whether these limits have room."""
 

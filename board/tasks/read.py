@@ -70,12 +70,6 @@ def by_internal_id(connection: Connection, task: int) -> RowMapping:
     return connection.execute(select(tasks).where(tasks.c.id == task)).mappings().one()
 
 
-def count_by_status(connection: Connection) -> dict[str, int]:
-    query = select(tasks.c.status, func.count()).group_by(tasks.c.status)
-    counted = {str(status): int(number) for status, number in connection.execute(query)}
-    return {status: counted.get(status, 0) for status in Status}
-
-
 def progress_of(connection: Connection, task: int, attempt: int) -> dict[str, Any] | None:
     """What an outside worker has last said in an attempt: percent, message, text, offset, at."""
     query = select(attempts.c.progress).where(attempts.c.task == task, attempts.c.number == attempt)

@@ -11,7 +11,9 @@ from typing import Any
 import pytest
 from sqlalchemy import RowMapping
 
+from board import rooms
 from board.db.engine import Database
+from board.ports import Handler
 from board.queue import redis_queue
 from board.queue.ledger_queue import LedgerQueue
 from board.queue.redis_feed import RedisFeed
@@ -24,6 +26,7 @@ from board.tasks.states import Move
 from board.upkeep.rebuild import Rebuild
 from tests.heart import CALLER, WORKER, gate, new_task, settable_clock
 from tests.rig.valkey import REDIS_URLS
+from tests.rig.working import OpenWorking, WorkingBoard
 
 SETTLE = 20.0  # seconds for the feed's thread to write what it has; it takes milliseconds
 
@@ -85,6 +88,7 @@ class WatchedFeed(RedisFeed):
         super()._add(changes)
 
     def settle(self) -> None:
+        """Wait until all of it is written."""
         with self._written.moved:
             assert self._written.moved.wait_for(lambda: self._written.number >= self._given, SETTLE)
 
@@ -177,3 +181,39 @@ def hall(request: pytest.FixtureRequest, database_url: str, monkeypatch: pytest.
     url = request.getfixturevalue(REDIS_URLS[request.param])
     with door_of(url) as door, hall_on(database_url, door, monkeypatch) as on_redis:
         yield on_redis
+
+
+@pytest.fixture(params=["ledger", *REDIS_URLS])
+def open_limited(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, working: OpenWorking) -> OpenWorking:
+    """Opens wired boards on each kind of queue; that in Redis is full from the start and not used to asking the
+    ledger. Before each claim: `settle(board)`."""
+    if request.param == "ledger":
+        return working
+    url = request.getfixturevalue(REDIS_URLS[request.param])
+    monkeypatch.setattr(RedisQueue, "_must_ask", lambda *_: False)
+    monkeypatch.setattr(redis_queue, "LOOK_SECONDS", 0.0)  # the clock of a test jumps
+    monkeypatch.setattr(rooms, "LedgerQueue", FromLedger)
+    monkeypatch.setattr(rooms, "RedisFeed", WatchedFeed)
+    monkeypatch.setattr(rooms, "RedisLines", WatchedLines)
+
+    def open_(*handlers: Handler, start: bool = True, **settings: Any) -> WorkingBoard:
+        board = working(*handlers, start=start, redis_url=url, **settings)
+        assert board.board.rebuild is not None
+        board.board.rebuild.look()
+        return board
+
+    return open_
+
+
+def settle(board: WorkingBoard) -> None:
+    """Wait until what was committed on a board of `open_limited` has reached its queue."""
+    if isinstance(board.board.feed, WatchedFeed):
+        board.board.feed.settle()
+
+
+def asked_of_the_ledger(board: WorkingBoard) -> int:
+    """How often the queue in Redis of a board of `open_limited` has asked the ledger who goes next."""
+    assert isinstance(board.board.queue, RedisQueue)
+    from_ledger = board.board.queue._from_ledger
+    assert isinstance(from_ledger, FromLedger)
+    return from_ledger.claims

@@ -1,4 +1,7 @@
-"""Many claimers at once never exceed a limit: threads on two boards. Real processes: tests/worker/test_limits.py."""
+"""Many claimers at once never exceed a limit, with and without Redis: threads on two boards.
+
+Real processes: tests/worker/test_limits.py.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +19,7 @@ from board.tasks.claiming import Lease
 from board.tasks.models import tasks
 from board.tasks.states import Move
 from tests.heart import WORKER
+from tests.queue.conftest import settle
 from tests.rig.working import OpenWorking, WorkingBoard
 
 CLAIMERS = 8
@@ -68,8 +72,8 @@ class Crowd:
                 self._running[name] -= 1
 
 
-def test_eight_claimers_on_two_boards_exceed_no_limit_and_leave_nothing(working: OpenWorking) -> None:
-    boards = [working(start=False), working(start=False)]
+def test_eight_claimers_on_two_boards_exceed_no_limit_and_leave_nothing(open_limited: OpenWorking) -> None:
+    boards = [open_limited(start=False), open_limited(start=False)]
     first = boards[0]
     first.type("plain", use="echo")
     first.type("three", use="echo", limits={"concurrency": 3})
@@ -93,13 +97,14 @@ def test_eight_claimers_on_two_boards_exceed_no_limit_and_leave_nothing(working:
         assert connection.execute(query).scalars().all() == []
 
 
-def test_racing_claimers_count_every_start_of_a_day_and_of_a_rate(working: OpenWorking) -> None:
-    boards = [working(start=False), working(start=False)]
+def test_racing_claimers_count_every_start_of_a_day_and_of_a_rate(open_limited: OpenWorking) -> None:
+    boards = [open_limited(start=False), open_limited(start=False)]
     boards[0].type("day", use="echo", limits={"per_day": 17})
     boards[0].type("rate", use="echo", limits={"rate": "200/d"})  # ten at once, the next in seven minutes
     for number in range(30):
         boards[0].submit(f"day-{number}", type="day")
         boards[0].submit(f"rate-{number}", type="rate")
+    settle(boards[0])
     together = threading.Barrier(CLAIMERS)
 
     def claim(number: int) -> list[str]:
