@@ -20,13 +20,16 @@ from board.access.errors import WrongKey
 from board.access.installation import check_key, stored_fingerprint
 from board.catalogue.served import doubts
 from board.catalogue.spec import TypeSpec
-from board.catalogue.store import list_types
+from board.catalogue.store import Catalogue, list_connections, list_types
+from board.catalogue.trial import Trial
 from board.db import place
 from board.db.engine import Database
 from board.db.migrate import SchemaError, check
 from board.logs import first_line
+from board.ports import ConnectionUser, ConnectionView
 from board.redis_door import Keys, about, connect, reason, weakness
 from board.settings import Settings, SettingsError
+from board.worker.registry import load_handlers
 
 # Leases and due times go by the database's clock; people compare with their own. More than this confuses them.
 CLOCK_SECONDS = 5.0
@@ -90,8 +93,13 @@ def _database(settings: Settings) -> Iterator[Finding]:
                 yield Finding("schema", "wrong", str(error))
                 return
             yield Finding("schema", "ok", "It is the one that this program needs.")
-            yield _key(settings, connection)
+            key, vault = _key(settings, connection)
+            yield key
             yield from _types(connection)
+            looks = _looks(settings, connection, vault) if vault is not None else []
+        for name, trial, view, users in looks:
+            for it in trial.look(view, users):
+                yield Finding(f"connection {name}", it.status, it.message)
     except Exception as error:
         reason = first_line(getattr(error, "orig", None) or error).rstrip(".")
         yield Finding("database", "wrong", f"It does not answer as it should: {reason}. Check BOARD_DATABASE_URL.")
@@ -144,24 +152,33 @@ def _types(connection: Connection) -> Iterator[Finding]:
             yield Finding("type", "warning", doubt)
 
 
-def _key(settings: Settings, connection: Connection) -> Finding:
-    """Like the start of a process, without making or storing anything."""
+def _looks(
+    settings: Settings, connection: Connection, vault: Vault
+) -> list[tuple[str, Trial, ConnectionView, list[ConnectionUser]]]:
+    """What is needed to look at each connection that can be looked at, read in one go."""
+    trial = Trial(Catalogue(vault), load_handlers(), settings.allow_private_targets)
+    rows = [row for row in list_connections(connection) if trial.can(row["kind"])]
+    return [(row["name"], trial, *trial.read(connection, row["name"])) for row in rows]
+
+
+def _key(settings: Settings, connection: Connection) -> tuple[Finding, Vault | None]:
+    """Like the start of a process, without making or storing anything. The vault where the key fits."""
     path = settings.data_dir / "encryption_key"
     try:
         key = settings.encryption_key.strip(" ,") or secret_file.read(path)
         if key is None and stored_fingerprint(connection) is None:
-            return Finding("key", "ok", f"The encryption key is made at the first start, as {path}.")
+            return Finding("key", "ok", f"The encryption key is made at the first start, as {path}."), None
         if key is None:
             message = f"BOARD_ENCRYPTION_KEY is not set and {path} does not exist, but the database belongs to a key."
-            return Finding("key", "wrong", f"{message} Set the one or put the other back from your backup.")
+            return Finding("key", "wrong", f"{message} Set the one or put the other back from your backup."), None
         vault = Vault(key)
         if stored_fingerprint(connection) is not None:
             check_key(connection, vault)
     except (WrongKey, SettingsError) as error:
-        return Finding("key", "wrong", str(error))
+        return Finding("key", "wrong", str(error)), None
     except ValueError:
-        return Finding("key", "wrong", f"{path} does not hold an encryption key; put it back from your backup.")
+        return Finding("key", "wrong", f"{path} does not hold an encryption key; put it back from your backup."), None
     mode = path.stat().st_mode & 0o077 if not settings.encryption_key.strip(" ,") and os.name == "posix" else 0
     if mode:
-        return Finding("key", "warning", f"{path} can be read by others; run `chmod 600 {path}`.")
-    return Finding("key", "ok", f"The encryption key fits the database (fingerprint {vault.fingerprint}).")
+        return Finding("key", "warning", f"{path} can be read by others; run `chmod 600 {path}`."), vault
+    return Finding("key", "ok", f"The encryption key fits the database (fingerprint {vault.fingerprint})."), vault

@@ -267,11 +267,37 @@ class AlreadyConfirmed(Exception):
         self.reference = reference
 
 
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """What one look at a connection has shown, in a plain sentence that says what helps. With "wrong" no task works."""
+
+    status: Literal["ok", "warning", "wrong"]
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectionUser:
+    """A task type that works through a connection. handler: its block of the YAML, templates not filled in."""
+
+    type: str
+    use: str
+    handler: Mapping[str, Any]
+
+
+class Tester(Protocol):
+    """A handler that can look at a connection of its kind: it starts nothing and costs nothing."""
+
+    connection_kind: str | None
+
+    async def test(self, connection: ConnectionView, http: Http, users: Sequence[ConnectionUser]) -> Sequence[Tried]:
+        """What is wrong with the connection, or with how types use it. Raises nothing; takes at most a minute."""
+
+
 class Handler(Protocol):
     """One way to do work. Registered through the entry-point group `board.handlers`: a function returning a list.
 
     Two attributes may be added: `phases`, ("work",) when left out, and `options`, the names of further keys that the
-    handler takes in its YAML block, none when left out.
+    handler takes in its YAML block, none when left out. A handler that is a `Tester` too tests connections of its kind.
     """
 
     name: str  # what `handler.use` or `action.use` names, such as "dify.workflow"

@@ -14,6 +14,7 @@ from board.access.crypto import Vault
 from board.access.installation import installation_id, open_vault, webhook_secret
 from board.catalogue.spec import TypeSpec
 from board.catalogue.store import Catalogue
+from board.catalogue.trial import Trial
 from board.db.engine import Database, after_commit
 from board.db.migrate import check
 from board.effects import operations
@@ -108,6 +109,11 @@ class Board:
 
     def task_document(self, connection: Connection, row: RowMapping, *, places: bool = False) -> dict[str, Any]:
         return self.task_documents(connection, [row], places=places)[0]
+
+    @property
+    def trial(self) -> Trial:
+        """What looks whether a connection works."""
+        return Trial(self.catalogue, self.handlers, self.settings.allow_private_targets)
 
     @property
     def archive(self) -> Archive:

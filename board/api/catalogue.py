@@ -15,6 +15,7 @@ from board.api.errors import ApiError
 from board.api.strict import StrictRoute, listing, ok
 from board.catalogue import store
 from board.catalogue.apply import apply
+from board.catalogue.trial import NoSuchConnection
 from board.tasks.view import time
 
 router = APIRouter(tags=["types"], route_class=StrictRoute)
@@ -67,6 +68,19 @@ def list_connections(board: TheBoard, actor: TheActor) -> JSONResponse:
 def apply_connections(body: CatalogueIn, board: TheBoard, actor: TheAdmin) -> JSONResponse:
     """The same as POST /types: one body may hold both."""
     return _apply(board, actor, body)
+
+
+@router.post("/connections/{name}/test", tags=["connections"])
+def try_connection(name: str, board: TheBoard, actor: TheAdmin) -> JSONResponse:
+    """Look whether a connection works, and whether the types that use it fit. Nothing is started by it."""
+    try:
+        with board.db.read() as connection:
+            view, users = board.trial.read(connection, name)
+    except NoSuchConnection as error:
+        raise ApiError(404, "connection_not_found", str(error)) from error
+    found = board.trial.look(view, users)
+    works = all(it.status != "wrong" for it in found)
+    return ok({"name": name, "works": works, "findings": [asdict(it) for it in found]})
 
 
 def _apply(board: TheBoard, actor: TheAdmin, body: CatalogueIn) -> JSONResponse:

@@ -145,6 +145,11 @@ FOUND_ENDED = {
     "not_happened": N_("It is noted. Requeue the task to have it sent again."),
     "drop": N_("It is noted. The task stays as it is."),
 }
+FOUND_OF_CONNECTION = {
+    "ok": N_("Good."),
+    "warning": N_("Worth knowing."),
+    "wrong": N_("Wrong."),
+}
 OUTCOME = {
     "done": N_("Done"),
     "asked": N_("Asked a person"),

@@ -127,6 +127,10 @@ class Client:
         body = json.dumps({"user": user}).encode()
         await self._call("POST", f"/workflows/tasks/{quote(task_id, safe='')}/stop", body, within=within)
 
+    async def welcome(self, within: float = 15.0) -> JsonObject:
+        """What answers at the address itself, with `server_version`; it needs no key."""
+        return await self._get("/", within=within)
+
     async def info(self, within: float = 15.0) -> JsonObject:
         """Name, description and mode of the app that the key belongs to."""
         return await self._get("/info", within=within)

@@ -14,9 +14,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from board.ports import Cause, ConnectionView, ErrorClass, Failure, Json, JsonObject, Lost, NotSent
-from integrations.dify.client import Client
+from integrations.dify.client import Client, text_of
 from integrations.dify.errors import ApiError
 from integrations.dify.jsontext import loads_object
+from integrations.dify.modes import misuse
 
 # How long a form is believed. Short: the app may be published anew at any time. A problem found with an old form is
 # never told before the form was read again.
@@ -44,49 +45,80 @@ class Problem(ValueError):
     """An input that the start form does not take. The message is a plain clause that names it."""
 
 
+@dataclass(frozen=True, slots=True)
+class Fitted:
+    """Inputs as Dify takes them. mode: the app's, empty where it does not tell."""
+
+    inputs: JsonObject
+    mode: str
+
+
+@dataclass(frozen=True, slots=True)
+class _App:
+    read_at: float
+    form: Form | None
+    mode: str
+
+
 class Forms:
-    """The start forms of the apps, each read again after FORM_AGE seconds."""
+    """The start forms and modes of the apps, each read again after FORM_AGE seconds."""
 
     def __init__(self) -> None:
-        self._known: dict[str, tuple[float, Form | None]] = {}
+        self._known: dict[str, _App] = {}
 
     async def fit(
-        self, client: Client, connection: ConnectionView, inputs: JsonObject, *, strict: bool
-    ) -> JsonObject | Failure:
+        self, client: Client, connection: ConnectionView, inputs: JsonObject, *, use: str, strict: bool
+    ) -> Fitted | Failure:
         """The inputs as Dify takes them, or why nothing was sent.
 
-        strict: an input that the form lacks is a problem when it says something; otherwise it is left out.
+        use: the handler that asks. strict: an input that the form lacks is a problem when it says something; otherwise
+        it is left out.
         """
         # The key itself is not kept: this outlives the attempt.
         digest = hashlib.sha256(f"{connection.url} {connection.secrets.get('key', '')}".encode()).hexdigest()
         now = time.monotonic()
-        at, form = self._known.get(digest, (-FORM_AGE, None))
-        if now - at < FORM_AGE:
+        app = self._known.get(digest)
+        if app is not None and now - app.read_at < FORM_AGE:
             try:
-                return inputs if form is None else convert(form, inputs, strict=strict)
+                return _fitted(app, inputs, use=use, strict=strict)
             except Problem:
                 pass
         try:
-            form = read_form(await client.parameters())
+            app = _App(now, read_form(await client.parameters()), await _mode(client))
         except ApiError as error:
             # An app or a gateway without this call cannot say what it takes; the run itself will tell.
             if error.status not in (404, 405, 501):
                 return client.failure(error)
-            form = None
+            app = _App(now, None, "")
         except (NotSent, Lost) as error:
             return Failure(ErrorClass.TRANSIENT, Cause.NETWORK, f"Dify cannot be reached, nothing was sent: {error}")
-        self._known = {key: entry for key, entry in self._known.items() if now - entry[0] < FORM_AGE}
-        self._known[digest] = (now, form)
+        self._known = {key: entry for key, entry in self._known.items() if now - entry.read_at < FORM_AGE}
+        self._known[digest] = app
         try:
-            return inputs if form is None else convert(form, inputs, strict=strict)
+            return _fitted(app, inputs, use=use, strict=strict)
         except Problem as problem:
             return Failure(
-                ErrorClass.PERMANENT,
-                Cause.PRECONDITION,
-                f"Nothing was sent to Dify: {problem}. Correct `handler.inputs` of the task type, the payload, or the "
-                "app's start form.",
-                code="inputs",
+                ErrorClass.PERMANENT, Cause.PRECONDITION, f"Nothing was sent to Dify: {problem}", code="inputs"
             )
+
+
+async def _mode(client: Client) -> str:
+    try:
+        return text_of(await client.info(), "mode")
+    except (ApiError, NotSent, Lost):
+        return ""  # an old Dify does not tell; the run itself will
+
+
+def _fitted(app: _App, inputs: JsonObject, *, use: str, strict: bool) -> Fitted:
+    """Raises Problem with whole sentences."""
+    if problem := misuse(use, app.mode):
+        raise Problem(f"{problem[0].lower()}{problem[1:]}.")
+    try:
+        return Fitted(inputs if app.form is None else convert(app.form, inputs, strict=strict), app.mode)
+    except Problem as problem:
+        raise Problem(
+            f"{problem}. Correct `handler.inputs` of the task type, the payload, or the app's start form."
+        ) from None
 
 
 def read_form(parameters: JsonObject) -> Form | None:

@@ -11,8 +11,11 @@ from typing import Any
 from board.ports import (
     AlreadyConfirmed,
     Cause,
+    ConnectionUser,
+    ConnectionView,
     ErrorClass,
     Failure,
+    Http,
     Job,
     JsonObject,
     Later,
@@ -24,6 +27,7 @@ from board.ports import (
     Outcome,
     Refused,
     SentOperation,
+    Tried,
     UnknownOutcome,
 )
 from integrations.dify.client import BadConnection, Client, Run
@@ -32,6 +36,7 @@ from integrations.dify.follow import Deadline, Pace, Search
 from integrations.dify.inputs import Forms
 from integrations.dify.jsontext import clean
 from integrations.dify.live import CutShort, LiveRun
+from integrations.dify.look import look
 from integrations.dify.outcomes import outcome_of
 
 
@@ -114,24 +119,28 @@ class Workflow:
         found = await search.outcome(operation.reference)
         return outcome_of(found, client, job.output_schema) if isinstance(found, Run) else found
 
+    async def test(self, connection: ConnectionView, http: Http, users: Sequence[ConnectionUser]) -> Sequence[Tried]:
+        """Look at a connection: ports.Tester."""
+        return await look(connection, http, users)
+
     async def _request(self, job: Job, client: Client) -> JsonObject | Failure:
         """The request's body, its inputs checked against the app's start form; or why it cannot be sent."""
         assert job.connection is not None
         inputs = clean(job.inputs)
         # Without `handler.inputs` the whole payload is offered, and the form takes what it knows.
         strict = job.inputs != job.payload
-        fitted = await self._forms.fit(client, job.connection, inputs, strict=strict)
+        fitted = await self._forms.fit(client, job.connection, inputs, use=self.name, strict=strict)
         if isinstance(fitted, Failure):
             return fitted
         try:
-            _encode(fitted)
+            _encode(fitted.inputs)
         except ValueError:
             return Failure(
                 ErrorClass.PERMANENT,
                 Cause.PRECONDITION,
                 "Nothing was sent to Dify: `handler.inputs` hold a number that JSON does not know (NaN or Infinity).",
             )
-        return {"inputs": fitted, "response_mode": "streaming", "user": job.user}
+        return {"inputs": fitted.inputs, "response_mode": "streaming", "user": job.user}
 
     async def _done_before(self, search: Search, run_id: str | None) -> Outcome:
         """The board's books say that this action was done: its run's result is taken, none is started."""

@@ -172,3 +172,12 @@ def test_a_type_that_is_hardly_meant_so_is_a_warning(board: Run, tmp_path: Path)
     assert answer.code == 0
     said = [it["message"] for it in answer.json["data"] if it["status"] == "warning"]
     assert said == ["The type trial says `review: {when: rules}` and has no rules, so nobody is asked by it."]
+
+
+def test_connections_are_looked_at(board: Run, tmp_path: Path) -> None:
+    board("connections", "set", "leads", "--kind", "dify", "--url", "http://127.0.0.1:9/v1", "--key", "app-0123456789")
+    answer = board("doctor", "--json")
+    assert answer.code == 1
+    status, message = found(answer)["connection leads"]
+    assert status == "wrong"
+    assert "cannot be reached" in message

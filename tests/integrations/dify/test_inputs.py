@@ -6,7 +6,7 @@ import pytest
 
 from board.ports import Answer, Cause, ErrorClass, Failure, JsonObject, Success
 from integrations.dify.client import Client
-from integrations.dify.inputs import Forms, Problem, convert, read_form
+from integrations.dify.inputs import Fitted, Forms, Problem, convert, read_form
 from integrations.dify.workflow import Workflow
 from tests.integrations.dify.conftest import Standin
 from tests.integrations.dify.doubles import NotedJob, WatchedHttp, connection
@@ -145,8 +145,8 @@ async def test_a_key_never_sees_the_form_of_another(standin: Standin) -> None:
     for key, field in (("app-demo-leads", "company"), ("app-demo-complaints", "order")):
         to = connection(standin.url, key)
         job = NotedJob(to, {})
-        fitted = await forms.fit(Client(job.http, to), to, {"text": "x", field: "y"}, strict=True)
-        assert fitted == {"text": "x", field: "y"}
+        fitted = await forms.fit(Client(job.http, to), to, {"text": "x", field: "y"}, use="dify.workflow", strict=True)
+        assert fitted == Fitted({"text": "x", field: "y"}, "workflow")
     assert "app-demo" not in repr(vars(forms))
 
 
