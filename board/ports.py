@@ -103,10 +103,15 @@ class NotStarted:
 
 @dataclass(frozen=True, slots=True)
 class Later:
-    """Nothing was sent and nothing has failed: what it needs is busy. Comes again, and no retry is spent."""
+    """Nothing has failed for good: what it needs is busy, or not there yet. Comes again, and no retry is spent.
+
+    tried: what the call of this attempt came to: nothing was sent, "transient" (it is proven that nothing happened) or
+    "unknown"; after the last one `reconcile` is asked before anything else.
+    """
 
     message: str
     seconds: float  # until then
+    tried: str = ""
 
 
 Outcome: TypeAlias = Success | Failure | UnknownOutcome | Later

@@ -133,6 +133,7 @@ class Board:
             self.handlers,
             self.task_document,
             self.webhook_secret,
+            settings.rewrite,
             self.signals.send,
         )
         keeper = Keeper(
@@ -153,7 +154,7 @@ class Board:
             self.queue,
             preparer,
             runner,
-            Outbox(self.db, self.webhook_secret),
+            Outbox(self.db, self.webhook_secret, settings.rewrite),
             keeper,
             Presence(self.db, Entry(name, settings.concurrency, only_types, only_lanes, self.handlers)),
             self.watch,
@@ -163,7 +164,7 @@ class Board:
             weights=settings.lane_weights,
             zone=settings.timezone,
             lease=settings.lease,
-            allow_private=settings.allow_private_targets,
+            allow_private=settings.private_targets,
             only_types=only_types,
             only_lanes=only_lanes,
         )
@@ -200,6 +201,12 @@ class Board:
         if self.redis is not None:
             self.redis.close()
         self.db.close()
+
+
+def _callable(settings: Settings) -> Callable[[str], None]:
+    """Refuses a callback address that may not be called. It is looked at as it will be called."""
+    guard, rewrite = Guard(settings.private_targets), settings.rewrite
+    return lambda url: guard.check_url(rewrite(url))
 
 
 def _queue(
@@ -239,7 +246,7 @@ def open_board(settings: Settings, *, handlers: Callable[[], Mapping[str, Handle
     intake = Intake(
         ledger,
         catalogue,
-        Guard(settings.allow_private_targets).check_url,
+        _callable(settings),
         partial(acts_outside, known),
     )
     gate = Gate(db, ledger, catalogue, settings.timezone)

@@ -18,6 +18,7 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError
 
+from board.effects.rewrite import Rewrite
 from board.effects.signing import problem_of
 from board.rates import parse_rate
 
@@ -43,6 +44,7 @@ EXAMPLES = {
     "timezone": "Asia/Shanghai",
     "lang": "en or zh_CN",
     "allow_private_targets": "n8n.internal:5678, 10.0.0.0/8",
+    "callback_rewrite": "http://localhost:5678=http://n8n:5678",
     "log_format": "text or json",
     "bootstrap_api_key": "any text of 24 or more characters",
 }
@@ -89,6 +91,7 @@ class Settings(BaseSettings):
     timezone: str = "UTC"
     lang: Literal["en", "zh_CN"] = "en"
     allow_private_targets: Annotated[list[str], NoDecode] = []
+    callback_rewrite: Annotated[list[str], NoDecode] = []
     log_format: Literal["text", "json"] = "text"
     bootstrap_api_key: str = Field(default="", repr=False)
 
@@ -202,12 +205,29 @@ class Settings(BaseSettings):
                 raise ValueError(f"“{item}” is not a host, host:port or network")
         return [item for item in items if item]
 
+    @field_validator("callback_rewrite", mode="before")
+    @classmethod
+    def _rewrite(cls, value: Any) -> list[str]:
+        items = value if isinstance(value, list) else [part.strip() for part in str(value).split(",")]
+        items = [item for item in items if item]
+        Rewrite.read(items)
+        return items
+
     @field_validator("bootstrap_api_key")
     @classmethod
     def _bootstrap(cls, value: str) -> str:
         if value and len(value) < 24:
             raise ValueError("is shorter than 24 characters")
         return value
+
+    @property
+    def rewrite(self) -> Rewrite:
+        return Rewrite.read(self.callback_rewrite)
+
+    @property
+    def private_targets(self) -> list[str]:
+        """The private addresses that callbacks may reach: those that are listed, and what the rewriting leads to."""
+        return [*self.allow_private_targets, *self.rewrite.reached]
 
     @property
     def kept_for_p0(self) -> int:

@@ -26,6 +26,11 @@ from board.settings import EXAMPLES, Settings, SettingsError
         ("lane_weights", "1,2,x,4", "give four whole numbers from 1 to 1000, for P0, P1, P2 and P3"),
         ("allow_private_targets", "10.0.0.0/99", "“10.0.0.0/99” is not a network"),
         ("allow_private_targets", "a b", "“a b” is not a host, host:port or network"),
+        (
+            "callback_rewrite",
+            "http://n8n:5678",
+            "“http://n8n:5678” has no =; write the address that callers name, =, and the one to call",
+        ),
         ("timezone", "Mars", "“Mars” is not a time zone name"),
         ("encryption_key", "c2hvcnQ=", "holds 5 bytes; 32 are needed"),
         ("bootstrap_api_key", "short", "is shorter than 24 characters"),

@@ -64,7 +64,7 @@ def _action(spec: TypeSpec, handlers: Mapping[str, Handler], connections: Mappin
     handler = handlers.get(spec.action.use)
     if handler is None or "act" not in getattr(handler, "phases", ()):
         names = sorted(name for name, it in handlers.items() if "act" in getattr(it, "phases", ()))
-        known = spec.action.use in ("resume", "file.put") or handler is not None
+        known = spec.action.use == "file.put" or handler is not None
         yield "action.use", _LATER if known else f"“{spec.action.use}” is not an action; there are: {', '.join(names)}"
         return
     yield from _connection("action.connection", spec.action.connection, handler, connections)
@@ -114,9 +114,14 @@ def _templates(spec: TypeSpec) -> Iterator[tuple[str, Any, frozenset[str]]]:
 
 def doubts(spec: TypeSpec) -> list[str]:
     """What is allowed and yet hardly meant, as plain sentences."""
+    found: list[str] = []
     if spec.review.when == "rules" and not spec.review.rules:
-        return [f"The type {spec.name} says `review: {{when: rules}}` and has no rules, so nobody is asked by it."]
-    return []
+        found.append(f"The type {spec.name} says `review: {{when: rules}}` and has no rules, so nobody is asked by it.")
+    if spec.resumes and "needs_review" in spec.callback.events:
+        found.append(
+            f"The type {spec.name} tells `needs_review` to the flow that waits, which goes on by that already."
+        )
+    return found
 
 
 def _later(spec: TypeSpec) -> Iterator[Problem]:

@@ -262,6 +262,11 @@ class TypeSpec(Block):
         return Pool.OUTSIDE if self.handler.use == "outside" else Pool.BOARD
 
     @property
+    def resumes(self) -> bool:
+        """Whether a flow waits at the task's callback_url for the result."""
+        return self.action is not None and self.action.use == "resume"
+
+    @property
     def review_when(self) -> str:
         return self.review.when or ("always" if self.handler.use == "none" else "never")
 

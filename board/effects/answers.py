@@ -7,34 +7,29 @@ import re
 import time
 from urllib.parse import urljoin, urlsplit
 
+from board.effects import n8n_answers
 from board.effects.addresses import masked
 from board.ports import Answer, Cause, ErrorClass, Failure, Outcome, Success, UnknownOutcome
 
-# n8n says 200 with this text while it starts, and has taken nothing.
-_STARTING = "n8n is starting up"
-TOO_EARLY = "too_early"  # the code of a failure: n8n has not yet come to the Wait node
 
-
-def read(answer: Answer, url: str) -> Outcome:
+def read(answer: Answer, url: str, *, resumes: bool = False) -> Outcome:
     """2xx confirms; 429 and 503 come again; other 3xx and 4xx reject; other 5xx is unknown.
 
-    n8n has its own ways: it answers 200 or an HTML 404 while it starts, and 409 while an execution has not come to its
-    Wait node; all of these come again.
+    n8n has its own ways, which come first: while it starts, and at the address of a flow that waits. resumes: the
+    address is such a one, whatever it looks like.
     """
     target = masked(url)
     said = f"{target} answered {answer.status}"
-    if 200 <= answer.status < 300 and not answer.text[:100].startswith(_STARTING):
+    if (starting := n8n_answers.while_starting(answer, target)) is not None:
+        return starting
+    if 200 <= answer.status < 300:
         return Success(reference=answer.headers.get("x-request-id"))
-    if answer.status < 300 or _still_starting(answer):
-        message = f"{target} is just starting and has not taken the call."
-        return Failure(ErrorClass.TRANSIENT, Cause.UPSTREAM_5XX, message, http_status=answer.status)
     if answer.status in (429, 503):
         klass = ErrorClass.QUOTA if answer.status == 429 else ErrorClass.TRANSIENT
         cause = Cause.RATE_LIMIT if answer.status == 429 else Cause.UPSTREAM_5XX
         return Failure(klass, cause, f"{said}.", http_status=answer.status, retry_after=retry_after(answer))
-    if answer.status == 409 and _resumes(url) and "running already" in answer.text:
-        message = f"{said}: n8n's execution has not come to its Wait node yet."
-        return Failure(ErrorClass.TRANSIENT, Cause.PRECONDITION, message, code=TOO_EARLY, http_status=409)
+    if (resumes or _waits(url)) and (own := n8n_answers.of_waiting(answer, said)) is not None:
+        return own
     if answer.status >= 500:
         return UnknownOutcome(f"{said}, so it may or may not have taken the call.")
     return _rejected(answer, said)
@@ -59,14 +54,8 @@ def _rejected(answer: Answer, said: str) -> Failure:
     return Failure(ErrorClass.PERMANENT, cause, message, http_status=answer.status)
 
 
-def _still_starting(answer: Answer) -> bool:
-    """The page of a Node.js server whose routes are not there yet; a wrong path of n8n is answered in JSON."""
-    html = answer.headers.get("content-type", "").startswith("text/html")
-    return answer.status == 404 and html and "Cannot POST /" in answer.text[:2000]
-
-
-def _resumes(url: str) -> bool:
-    """Whether an address continues an n8n execution that waits."""
+def _waits(url: str) -> bool:
+    """Whether an address looks as n8n writes those that continue an execution."""
     return "/webhook-waiting/" in urlsplit(url).path
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from sqlalchemy import Connection, RowMapping, case, insert, select, update
 
+from board.catalogue.spec import TypeSpec
 from board.catalogue.store import Catalogue
 from board.db.clock import now
 from board.db.types import dump_json
@@ -14,7 +15,7 @@ from board.effects.addresses import masked, receiver
 from board.effects.models import operations
 from board.effects.operations import CALLBACK, OPEN, request_hash
 from board.tasks.ledger import Moved
-from board.tasks.states import Status
+from board.tasks.states import TERMINAL, Status
 from board.tasks.view import time
 
 # A receiver that is down over a weekend still gets its word; after that somebody has noticed.
@@ -41,7 +42,7 @@ class Callbacks:
         if not url or not (moved.closes or moved.status is Status.NEEDS_REVIEW) or moved.source is moved.status:
             return
         spec = self._catalogue.version(tx, task["type"], task["type_version"]).spec
-        if moved.status not in spec.callback.events:
+        if not _told(spec, moved.status):
             return
         document = self._documents(tx, task)
         body = envelope(f"task.{moved.status}", task["event_seq"], document, time(task["updated_at"]))
@@ -67,6 +68,13 @@ class Callbacks:
                 created_at=now(),
             )
         )
+
+
+def _told(spec: TypeSpec, status: Status) -> bool:
+    """Whether the caller hears of it. A flow that waits is resumed instead of told `done`, and never waits in vain."""
+    if spec.resumes and status in TERMINAL:
+        return status is not Status.DONE
+    return status in spec.callback.events
 
 
 def _before_it(tx: Connection, task: int, url: str) -> int | None:

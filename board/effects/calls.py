@@ -39,6 +39,7 @@ ENOUGH = 64 * 1024  # bytes of an answer that are read where it is only shown to
 class CallingJob(Job, Protocol):
     """What a signed call needs of an attempt beside what its handler sees."""
 
+    operation: int | None  # its id, once it is announced
     operation_key: str
     webhook_secret: str
 
@@ -46,11 +47,20 @@ class CallingJob(Job, Protocol):
 
 
 async def call(
-    job: CallingJob, url: str, *, kind: str, body: bytes, fixed: bool, seconds: float | None = None, most: int = ENOUGH
+    job: CallingJob,
+    url: str,
+    *,
+    kind: str,
+    body: bytes,
+    fixed: bool,
+    seconds: float | None = None,
+    most: int = ENOUGH,
+    resumes: bool = False,
 ) -> Answer | Outcome:
     """Announce a call and make it. The answer where it is a 2xx, else what follows from it; see docs/webhooks.md.
 
     Success: another task has done this very action before. seconds: for the whole call. most: bytes of the answer.
+    resumes: the address continues a flow of n8n that waits.
     """
     try:
         body = await job.send(kind=kind, target=masked(url), request=body, fixed=fixed)
@@ -66,7 +76,7 @@ async def call(
     outcome: Outcome
     try:
         answer = await post(job.http, url, headers, body, seconds, most)
-        outcome = read(answer, url)
+        outcome = read(answer, url, resumes=resumes)
     except NotSent as error:
         outcome = Failure(ErrorClass.TRANSIENT, Cause.NETWORK, str(error))
     except Refused as error:

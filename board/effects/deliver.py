@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import random
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -15,18 +14,17 @@ from board.db.clock import now, read_now
 from board.db.engine import Database
 from board.db.types import UtcTime
 from board.effects import signing
-from board.effects.answers import TOO_EARLY, read, word
+from board.effects.answers import read, word
+from board.effects.backoff import pause
 from board.effects.callbacks import TAKEN_SECONDS
 from board.effects.calls import post
 from board.effects.http import Doors
 from board.effects.models import BEHIND, IN_TURN, operations
 from board.effects.operations import CALLBACK, OPEN, Closed, Delivered, close_many, log_deliveries
+from board.effects.rewrite import Rewrite
 from board.ports import Cause, ErrorClass, Failure, Lost, NotSent, Outcome, Refused, Success, UnknownOutcome
 from board.tasks.text import clean
 
-LONGEST_ASKED = 86_400.0  # a receiver that asks for more than a day is asked again after a day
-BASE_SECONDS, CAP_SECONDS = 5.0, 3600.0  # the first pause, and the longest; doubled in between
-EARLY_SECONDS = 1.0  # the first pause for an n8n that has not come to its Wait node: that is a matter of moments
 RECEIVERS = 50  # receivers looked at in one go, those whose word has waited longest first
 
 # Every receiver with word that is due. The loose scan jumps from one receiver to the next in ix_operations_outbox: a
@@ -78,6 +76,7 @@ class Sent:
 class Outbox:
     db: Database
     secret: str  # signs what goes to a task's callback_url
+    rewrite: Rewrite = field(default_factory=Rewrite)
 
     def take(self, room: Callable[[str], int]) -> list[Due]:
         """Due rows, marked as being sent, those that waited longest first; empty when nothing is due, or no room.
@@ -99,12 +98,12 @@ class Outbox:
         headers = signing.headers(due.key, due.body, signing.secrets_of(self.secret))
         if due.outdated:
             headers["x-board-outdated"] = "true"
-        begun = time.monotonic()
+        begun, url = time.monotonic(), self.rewrite(due.url)
         outcome: Outcome
         status: int | None = None
         try:
-            answer = await post(doors.repeating(), due.url, headers, due.body)
-            status, detail, outcome = answer.status, answer.text, read(answer, due.url)
+            answer = await post(doors.repeating(), url, headers, due.body)
+            status, detail, outcome = answer.status, answer.text, read(answer, url)
         except NotSent as error:
             detail, outcome = str(error), Failure(ErrorClass.TRANSIENT, Cause.NETWORK, str(error))
         except Lost as error:
@@ -121,11 +120,11 @@ class Outbox:
             closed: list[Closed] = []
             put_off: list[dict[str, Any]] = []
             for it in tries:
-                pause = _pause(it, (it.due.give_up_at - moment).total_seconds())
-                if pause is None:
+                wait = pause(it.outcome, it.due.tries, (it.due.give_up_at - moment).total_seconds())
+                if wait is None:
                     closed.append(_closed(it))
                 else:
-                    at = moment + timedelta(seconds=pause)
+                    at = moment + timedelta(seconds=wait)
                     put_off.append({"row": it.due.operation, "at": at, "error": _words(it.outcome)})
             close_many(tx, closed)
             if closed:
@@ -180,23 +179,6 @@ def _taken(tx: Connection, outdated: Mapping[int, bool]) -> list[Due]:
         Due(row.id, row.key, row.url, row.receiver, row.body.encode(), row.tries, row.give_up_at, outdated[row.id])
         for row in rows
     ]
-
-
-def _pause(sent: Sent, left: float) -> float | None:
-    """Seconds until the next try; None when there is none: confirmed, rejected, or the time is over.
-
-    left: seconds until the row is given up; the last try comes at their end. What may or may not have arrived goes
-    again under the same id: at least once.
-    """
-    outcome = sent.outcome
-    if isinstance(outcome, Success) or (isinstance(outcome, Failure) and outcome.error_class is ErrorClass.PERMANENT):
-        return None
-    asked = outcome.retry_after if isinstance(outcome, Failure) else None
-    early = isinstance(outcome, Failure) and outcome.code == TOO_EARLY
-    doubled = (EARLY_SECONDS if early else BASE_SECONDS) * 2 ** min(sent.due.tries - 1, 20)
-    pause = min(CAP_SECONDS, doubled) * random.uniform(0.8, 1.2)  # noqa: S311 - no secret
-    pause = max(min(pause, left), min(asked or 0.0, LONGEST_ASKED))
-    return pause if 0 < pause <= left else None
 
 
 def _closed(sent: Sent) -> Closed:

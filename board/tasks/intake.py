@@ -116,6 +116,9 @@ class Intake:
                 raise Problem(name, f"{name} is not yet supported; leave it out.", "not_supported")
         if body.callback_url is not None:
             self._check_callback(body.callback_url)
+        elif loaded.spec.resumes:
+            message = f"The type {body.type} resumes the flow that waits for its result: send its resume address."
+            raise Problem("callback_url", message, "callback_url_missing")
         if problem := payload_problem(loaded.spec, body.payload):
             raise Problem(*problem)
         priority = _priority(connection, loaded.spec, body)

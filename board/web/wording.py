@@ -106,6 +106,7 @@ OPERATION_TAB = {
 OPERATION_KIND = {
     "dify.run": N_("A run in Dify"),
     "webhook.action": N_("An action"),
+    "webhook.resume": N_("The result, for the flow that waits"),
     "webhook.callback": N_("Word to the sender of a task"),
     "outside": N_("A call of another program"),
 }

@@ -15,6 +15,7 @@ from board.effects import journal, operations
 from board.effects.callbacks import Documents, envelope
 from board.effects.operations import Delivered
 from board.effects.reuse import Wanted
+from board.effects.tried import SoFar, so_far
 from board.ports import AlreadyConfirmed, ConnectionView, Http, JsonObject, OperationBusy, OperationConflict
 from board.signals.signal import Progress, Signal, Text
 from board.tasks.history import By, record
@@ -42,6 +43,7 @@ class AttemptJob:
     operation_key: str
     content: bytes | None  # what an action is about, so that two tasks that mean the same are known; None: the request
     webhook_secret: str = field(repr=False)
+    callback_url: str | None = field(repr=False)  # as it is called; the resume address of a flow bears a secret
     row: RowMapping
     lease: Lease
     may_resend: bool
@@ -114,6 +116,17 @@ class AttemptJob:
         """Note a call that was announced and made, for the delivery log."""
         assert self.operation is not None, "send() comes before the call"
         self.tries.append(Delivered(self.operation, milliseconds, http_status, outcome, detail))
+
+    async def so_far(self) -> SoFar:
+        """What the ledger knows of this attempt's operation: how often and how long it has been tried."""
+        operation = self.operation
+        assert operation is not None, "send() comes before so_far()"
+
+        def look() -> SoFar:
+            with self.db.read() as connection:
+                return so_far(connection, operation)
+
+        return await asyncio.to_thread(look)
 
     def envelope(self) -> bytes:
         """The body of an action's webhook: the task as it stands, and the decision that let it out."""

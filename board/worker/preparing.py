@@ -17,6 +17,7 @@ from board.db.types import dump_json
 from board.effects import operations
 from board.effects.callbacks import Documents
 from board.effects.http import Doors
+from board.effects.rewrite import Rewrite
 from board.ports import Cause, ConnectionView, ErrorClass, Failure, Handler, Refused
 from board.signals.signal import Signal
 from board.tasks.ledger import Lease
@@ -64,6 +65,7 @@ class Preparer:
         handlers: Mapping[str, Handler],
         documents: Documents,
         webhook_secret: str,
+        rewrite: Rewrite,
         tell: Callable[[Signal], None],
     ) -> None:
         self._db = db
@@ -71,6 +73,7 @@ class Preparer:
         self._handlers = handlers
         self._documents = documents
         self._secret = webhook_secret
+        self._rewrite = rewrite
         self._tell = tell
 
     def beyond(self, connection: Connection) -> list[str]:
@@ -177,6 +180,7 @@ class Preparer:
             operation_key=key,
             content=dump_json([data["payload"], data["result"]]).encode() if acting else None,
             webhook_secret=self._secret,
+            callback_url=self._rewrite(row["callback_url"]) if row["callback_url"] else None,
             row=row,
             lease=lease,
             may_resend=_may_resend(spec, handler, target, acting),

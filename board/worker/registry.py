@@ -5,6 +5,7 @@ from __future__ import annotations
 from importlib.metadata import entry_points
 from typing import cast
 
+from board.effects.resume import ResumeAction
 from board.effects.webhook import WebhookAction
 from board.ports import Handler
 from board.worker.builtin import Direct, Echo, Outside
@@ -18,7 +19,7 @@ def load_handlers() -> dict[str, Handler]:
     Raises ValueError when two packages claim one name: which one runs must not depend on chance.
     """
     found: dict[str, Handler] = {}
-    own = [Echo(), Direct(), Outside(), cast(Handler, WebhookAction())]
+    own = [Echo(), Direct(), Outside(), cast(Handler, WebhookAction()), cast(Handler, ResumeAction())]
     for handler in [*own, *(h for point in entry_points(group=GROUP) for h in point.load()())]:
         if handler.name in found:
             raise ValueError(f"Two installed packages both bring a handler “{handler.name}”; remove one of them.")

@@ -142,7 +142,8 @@ def _later(later: Later) -> Decision:
     message = clean(later.message)[:MAX_ERROR]
     changes = _CLEARED | {"last_error": message}
     attempt = {"outcome": "waited", "error": message}
-    return Decision(Move.RECONCILE, changes, note=message, wait=later.seconds, attempt=attempt)
+    operation = {"transient": "rejected", "unknown": "unknown"}.get(later.tried, "")
+    return Decision(Move.RECONCILE, changes, note=message, operation=operation, wait=later.seconds, attempt=attempt)
 
 
 def _unknown(spec: TypeSpec, task: RowMapping, outcome: UnknownOutcome, may_resend: bool) -> Decision:
