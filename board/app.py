@@ -30,6 +30,7 @@ from board.api import (
     workers,
 )
 from board.rooms import Board
+from board.tools import dify
 
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,100}")
 _SLASH = re.compile(rb"%2F", re.IGNORECASE)
@@ -55,6 +56,7 @@ def build_app(board: Board) -> FastAPI:
     for router in (room.router for room in rooms):
         app.include_router(router, prefix=API)
     app.include_router(health.router)
+    app.include_router(dify.router)
     web.install(app)
     app.add_middleware(RequestFrame)
     return app

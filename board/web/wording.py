@@ -201,6 +201,7 @@ EVENT = {
     "duplicate": N_("Sent in again; nothing was changed"),
     "stale_result": N_("A late result was refused"),
     "callback_resent": N_("The callback was sent again"),
+    "note": N_("A note"),
 }
 ACTOR = {"worker": N_("Worker"), "timer": N_("Timer"), "system": N_("The board"), "key": N_("API key")}
 CHANNEL = {
@@ -210,6 +211,8 @@ CHANNEL = {
     "worker": N_("worker"),
     "timer": N_("timer"),
     "sweep": N_("rescue"),
+    "dify": N_("Dify tool"),
+    "mcp": N_("MCP"),
 }
 WAITING = {
     "person": N_("A person decides."),

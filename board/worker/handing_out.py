@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, RowMapping, insert
+from sqlalchemy import Connection, RowMapping, insert, select
 
 from board import templating
 from board.access.rights import Actor
@@ -20,7 +20,7 @@ from board.signals.signal import Signal
 from board.tasks.history import By
 from board.tasks.intake import Problem
 from board.tasks.ledger import Lease, Ledger
-from board.tasks.states import Pool
+from board.tasks.states import READY, Pool, Status
 from board.tasks.view import data_of
 from board.worker.arrivals import Arrivals
 from board.worker.ending import Ended, Ending
@@ -51,6 +51,10 @@ class HandedOut:
     inputs: JsonObject
     instruction: str | None  # what the reviewer asked for, from round 2 on
     former_output: Json
+
+
+class NotWaiting(Exception):
+    """The task takes no result just now. The text says why, in words for whoever wants to report one."""
 
 
 class HandingOut:
@@ -107,6 +111,32 @@ class HandingOut:
         found = [self._handed_out(claim, row, by) for claim, row in zip(made, taken.rows, strict=True)]
         return [it for it in found if it is not None]
 
+    def claim_one(self, actor: Actor, task: int, worker: str) -> str:
+        """The claim under which this actor may hand in the result of one task (its internal id), work that he has done.
+
+        That is the claim which he made last, if no other was made since: open, or settled by this very result before.
+        Else a new one, where the task waits for outside workers. Pauses keep back nothing here, for no work begins.
+        Raises NotWaiting.
+        """
+        wanted = WorkWanted(worker)
+        by = By(actor.kind, f"{actor.name}/{worker}", "api")
+        with self._db.write() as tx:
+            row = self._ledger.lock(tx, task)
+            query = select(claims.c.id).where(
+                claims.c.task == task, claims.c.number == row["lease_token"], claims.c.owner == actor.identity
+            )
+            own = tx.execute(query).scalar()
+            if own is not None and row["status"] not in READY:
+                return str(own)
+            found = self._ledger.candidates_of(tx, [task], pool=Pool.OUTSIDE)
+            taken = self._ledger.claim(tx, found, worker=by.identity, lease=wanted.lease, by=by)
+            if not taken:
+                raise NotWaiting(_why_not(row))
+            claim = _made(tx, actor, taken[0], wanted)
+        if self._handed_out(claim, taken[0], by) is None:
+            raise NotWaiting("A person has to look at this task first, so it takes no result now.")
+        return str(claim)
+
     def _handed_out(self, claim: int, row: RowMapping, by: By) -> HandedOut | None:
         """None: a person is asked what became of an earlier claim's call, or the type's templates cannot be filled for
         this task, which fails as it does in the board's workers.
@@ -130,6 +160,14 @@ class HandingOut:
 
     def _end_at_once(self, row: RowMapping, by: By, outcome: Outcome, operation: int | None) -> None:
         self._ending.write(Ended(row, Lease(row["id"], row["lease_token"]), by, outcome, operation))
+
+
+def _why_not(row: RowMapping) -> str:
+    if row["status"] == Status.RUNNING:
+        return "Another worker has claimed this task and is at work on it; your result was not taken."
+    if row["status"] in READY:
+        return "This task may not be begun yet, or a limit keeps it back; report the result again later."
+    return f"This task is {row['status']}, so it takes no result."
 
 
 def _made(tx: Connection, actor: Actor, row: RowMapping, wanted: WorkWanted) -> int:
