@@ -1,6 +1,7 @@
 # make run [ARGS="--port 8123 --demo"]   start the board (first use: makes .venv and installs)
 # make test [TESTS="tests/tasks -k claim"] run the test suite
 # make chaos                               kill workers at every point of a call (make test does a part of it)
+# make bench [BENCH="drain intake"]       measure speed, beside other queues on the same server (docs/performance.md)
 # make lint                                style, types and import rules
 #
 # Needs Python 3.11 or newer and make. Another interpreter: make run PYTHON=python3.13
@@ -8,6 +9,7 @@
 PYTHON ?= python3
 ARGS ?=
 TESTS ?=
+BENCH ?=
 VENV := .venv
 BIN := $(VENV)/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --prefer-binary --constraint constraints.txt
@@ -17,7 +19,7 @@ ifneq ($(shell test -x $(BIN)/python && cat $(VENV)/.made-in 2>/dev/null),$(CURD
 $(shell rm -f $(VENV)/.made-in $(VENV)/.installed $(VENV)/.installed-dev)
 endif
 
-.PHONY: run test chaos lint clean
+.PHONY: run test chaos bench lint clean
 
 # The board ends with make: on SIGTERM make passes the signal on; setpriv (Linux) covers a make that was killed.
 run: $(VENV)/.installed
@@ -29,6 +31,9 @@ test: $(VENV)/.installed-dev
 
 chaos: $(VENV)/.installed-dev
 	@exec $(BIN)/python -m pytest --chaos tests/chaos $(TESTS)
+
+bench: $(VENV)/.installed-bench
+	@exec $(BIN)/python -m bench $(BENCH)
 
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check .
@@ -59,3 +64,8 @@ $(VENV)/.installed-dev: pyproject.toml constraints.txt | $(VENV)/.made-in
 	@echo "Installing the board and its development tools into $(VENV) ..." >&2
 	@$(INSTALL) --editable '.[dev]'
 	@touch $(VENV)/.installed $@
+
+$(VENV)/.installed-bench: pyproject.toml constraints.txt | $(VENV)/.made-in
+	@echo "Installing the board, its development tools and the queues it is compared with into $(VENV) ..." >&2
+	@$(INSTALL) --editable '.[dev,bench]'
+	@touch $(VENV)/.installed $(VENV)/.installed-dev $@

