@@ -21,7 +21,7 @@ AT_ONCE = 100  # jobs taken in one batch or worked on at the same time, as the b
 @dataclass(frozen=True, slots=True)
 class Rival:
     """install, fill: run on its database. left: a query that tells whether work is left; span: one that gives the
-    seconds from the first start to the last end. part: of the tasks that the others get, so that a slow one ends too."""
+    seconds from the first start to the last end. part: of the tasks that the others get, so a slow one ends too."""
 
     name: str
     install: Callable[[str], Coroutine[Any, Any, None]]
