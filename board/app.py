@@ -17,6 +17,7 @@ from board import web
 from board.api import (
     access,
     bulk,
+    callbacks,
     catalogue,
     claims,
     errors,
@@ -52,7 +53,20 @@ def build_app(board: Board) -> FastAPI:
     app.state.board = board
     errors.install(app)
     # bulk before tasks, whose address /tasks/{task_id} would take it
-    rooms = (bulk, tasks, task_acts, reviews, operations, catalogue, access, queue, claims, workers, schedules)
+    rooms = (
+        bulk,
+        tasks,
+        task_acts,
+        reviews,
+        operations,
+        catalogue,
+        access,
+        queue,
+        claims,
+        workers,
+        schedules,
+        callbacks,
+    )
     for router in (room.router for room in rooms):
         app.include_router(router, prefix=API)
     app.include_router(health.router)

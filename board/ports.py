@@ -17,6 +17,7 @@ from typing import Any, Literal, Protocol, TypeAlias
 Json: TypeAlias = Any  # what json.loads gives: dict, list, str, int, float, bool, None
 JsonObject: TypeAlias = dict[str, Any]
 
+Wait = Literal["stream", "blocking", "callback"]
 AskReason = Literal["partial_result", "empty_output", "invalid_output"]
 
 
@@ -115,6 +116,30 @@ class Later:
 
 
 Outcome: TypeAlias = Success | Failure | UnknownOutcome | Later
+
+
+@dataclass(frozen=True, slots=True)
+class CalledBack:
+    """What came by the callback address of an attempt: how the work ended that was started and not waited for.
+
+    error_class, code and retry_after say more about a failure, as in `Failure`; reference: the outside system's own id.
+    """
+
+    succeeded: bool
+    result: Json = None
+    judgement: JsonObject | None = None
+    message: str | None = None
+    error_class: ErrorClass = ErrorClass.TRANSIENT
+    code: str | None = None
+    retry_after: float | None = None
+    reference: str | None = None
+
+    def outcome(self) -> Success | Failure:
+        if self.succeeded:
+            return Success(self.result, self.judgement, reference=self.reference)
+        cause = Cause.RATE_LIMIT if self.error_class is ErrorClass.QUOTA else Cause.UNKNOWN
+        message = self.message or "It was called back that the work failed, without a reason."
+        return Failure(self.error_class, cause, message, code=self.code, retry_after=self.retry_after)
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,6 +247,8 @@ class Job(Protocol):
     connection: ConnectionView | None
     output_schema: JsonObject | None  # JSON Schema (2020-12) of the result
     timeout: float  # seconds for the whole attempt
+    wait: Wait  # how the handler is to wait for its result; one of its `waits`
+    answer_url: str | None  # with wait `callback`: where the result may be handed in, once; it is a secret
     http: Http
 
     async def send(self, *, kind: str, target: str, request: bytes, fixed: bool = False) -> bytes:
@@ -236,6 +263,20 @@ class Job(Protocol):
 
     async def reference(self, external_reference: str) -> None:
         """Store the outside system's own id as soon as it is known (Dify: workflow_run_id)."""
+
+    async def post(
+        self, *, kind: str, body: bytes, timeout: float | None = None, whole: bool = False
+    ) -> Answer | Outcome:
+        """Announce one call to `connection` and make it, as a webhook is made: signed, with the connection's own
+        authentication, written down for the log of tries.
+
+        The answer where it is a 2xx; anything else is the outcome that follows from it. timeout: seconds for the whole
+        call, 30 when left out. whole: read all of the answer, not only its beginning. Raises Stopped as `send` does.
+        """
+
+    async def called_back(self, within: float) -> CalledBack | None:
+        """Wait for the callback of this attempt, or of an earlier one of the same call. None: none within so many
+        seconds (0: only look). The attempt keeps its lease and gives its slot to other work meanwhile."""
 
     async def progress(self, percent: float | None = None, message: str | None = None) -> None:
         """Tell whoever watches how far it is (0 to 100)."""
@@ -301,8 +342,9 @@ class Tester(Protocol):
 class Handler(Protocol):
     """One way to do work. Registered through the entry-point group `board.handlers`: a function returning a list.
 
-    Two attributes may be added: `phases`, ("work",) when left out, and `options`, the names of further keys that the
-    handler takes in its YAML block, none when left out. A handler that is a `Tester` too tests connections of its kind.
+    Three attributes may be added: `phases`, ("work",) when left out; `options`, the names of further keys that the
+    handler takes in its YAML block, none when left out; and `waits`, the values of `handler.wait` that it knows, its
+    own default first, ("stream",) when left out. A handler that is a `Tester` too tests connections of its kind.
     """
 
     name: str  # what `handler.use` or `action.use` names, such as "dify.workflow"

@@ -15,12 +15,14 @@ from board.access.installation import installation_id, open_vault, webhook_secre
 from board.catalogue.spec import TypeSpec
 from board.catalogue.store import Catalogue
 from board.catalogue.trial import Trial
+from board.catalogue.waits import is_called_back
 from board.db.engine import Database, after_commit
 from board.db.migrate import check
 from board.effects import operations
 from board.effects.callbacks import Callbacks
 from board.effects.deliver import Outbox
 from board.effects.guard import Guard
+from board.effects.incoming import Incoming, Rights
 from board.ports import Handler
 from board.queue.gate import Gate
 from board.queue.intake_rate import IntakeRate
@@ -56,6 +58,7 @@ from board.upkeep.watch import Watch
 from board.worker import crew, presence
 from board.worker.claims import Claims
 from board.worker.consumer import Consumer
+from board.worker.mailbox import Mailbox
 from board.worker.outside_calls import OutsideCalls
 from board.worker.preparing import Preparer
 from board.worker.presence import Entry, Presence
@@ -86,6 +89,7 @@ class Board:
     resolutions: Resolutions
     claims: Claims
     outside_calls: OutsideCalls
+    incoming: Incoming
     schedules: Schedules
     watch: Watch
     webhook_secret: str = field(repr=False)
@@ -127,6 +131,7 @@ class Board:
         settings = self.settings
         name = presence.new_name()
         runner = Runner(self.db, self.ledger, self.catalogue)
+        mailbox = Mailbox(self.db)
         preparer = Preparer(
             self.db,
             self.catalogue,
@@ -135,6 +140,8 @@ class Board:
             self.webhook_secret,
             settings.rewrite,
             self.signals.send,
+            mailbox,
+            settings.public_url,
         )
         keeper = Keeper(
             self.db,
@@ -154,6 +161,7 @@ class Board:
             self.queue,
             preparer,
             runner,
+            mailbox,
             Outbox(self.db, self.webhook_secret, settings.rewrite),
             keeper,
             Presence(self.db, Entry(name, settings.concurrency, only_types, only_lanes, self.handlers)),
@@ -172,6 +180,7 @@ class Board:
         self.signals.on(Call.OUTBOX, self.consumer.wake_outbox)
         self.signals.on(Call.RULES, self.consumer.follow_rules)
         self.signals.on(Call.CANCEL, self.consumer.look_for_cancelled)
+        self.signals.on(Call.CALLED_BACK, self.consumer.look_for_answers)
         return self.consumer
 
     def _tell(self, tx: Connection, moved: Moved) -> None:
@@ -190,9 +199,8 @@ class Board:
             self.signals.send(_CALLS[pool])
 
     def wake_outbox(self, tx: Connection) -> None:
-        """After the commit: a callback is due now. Workers of other processes find it within a second."""
-        if self.consumer is not None:
-            after_commit(tx, self.consumer.wake_outbox)
+        """After the commit: a callback is due now."""
+        after_commit(tx, self.signals.sender(Call.OUTBOX))
 
     def close(self) -> None:
         if self.feed is not None:
@@ -269,6 +277,7 @@ def open_board(settings: Settings, *, handlers: Callable[[], Mapping[str, Handle
         decisions=decisions,
         resolutions=Resolutions(ledger, decisions),
         outside_calls=OutsideCalls(db, ledger, catalogue),
+        incoming=Incoming(db, ledger, signals.send),
         claims=Claims(
             db, ledger, catalogue, queue, weights=settings.lane_weights, zone=settings.timezone, tell=signals.send
         ),
@@ -283,8 +292,11 @@ def open_board(settings: Settings, *, handlers: Callable[[], Mapping[str, Handle
         feed.fed = board._fed
         ledger.followers.append(feed.follow)
         ledger.placed.append(feed.placed)
+    rights = Rights(
+        lambda tx, task: is_called_back(known, catalogue.version(tx, task["type"], task["type_version"]).spec)
+    )
     # In this order: the review of a visit stands before word of it goes out.
-    ledger.followers += [operations.leave, visits, Callbacks(catalogue, board.task_document), gate, board._tell]
+    ledger.followers += [operations.leave, visits, Callbacks(catalogue, board.task_document), rights, gate, board._tell]
     signals.on(Call.OUTSIDE, board.claims.arrivals.ring)
     return board
 

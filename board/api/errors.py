@@ -19,6 +19,7 @@ from board.catalogue.apply import BadCatalogue
 from board.catalogue.store import UnknownType
 from board.db.engine import AWAY
 from board.db.pages import BadCursor
+from board.effects.incoming import Late, NoSuchRight
 from board.effects.outside import OtherContent
 from board.effects.resend import NotResendable
 from board.effects.steps import IllegalStep, NoSuchOperation, NotYours
@@ -100,6 +101,10 @@ def translate(error: Exception) -> ApiError:
             return ApiError(410, "archived", str(error), [{"status": error.status, "day": str(error.day)}])
         case NoSuchTask():
             return ApiError(404, "task_not_found", str(error))
+        case NoSuchRight():
+            return ApiError(404, "callback_not_found", str(error))
+        case Late():
+            return ApiError(409, error.code, str(error), [{"status": error.status}])
         case NotResendable():
             return ApiError(409, "not_resendable", str(error))
         case NoSuchClaim():
@@ -173,6 +178,8 @@ EXPECTED: tuple[type[Exception], ...] = (
     OtherContent,
     IllegalStep,
     NotResendable,
+    NoSuchRight,
+    Late,
     IllegalMove,
     OverRate,
     NeverWithinRate,

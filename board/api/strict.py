@@ -54,13 +54,18 @@ class StrictRequest(Request):
 class StrictRoute(APIRoute):
     """A route of the API. Without a known key nothing of the body is read."""
 
+    @staticmethod
+    def let_in(request: Request) -> None:
+        """Raises ApiError for whoever may not come in."""
+        request.state.actor = actor_of(request)
+
     def get_route_handler(self) -> Callable[[Request], Awaitable[Response]]:  # type: ignore[override]
         handle = super().get_route_handler()
         takers = (self.dependant, *self.dependant.dependencies)
         known = {field.alias for taker in takers for field in taker.query_params}
 
         async def strict(request: Request) -> Response:
-            request.state.actor = await run_in_threadpool(actor_of, request)
+            await run_in_threadpool(self.let_in, request)
             _check_query(request, known)
             return await handle(StrictRequest(request.scope, request.receive))
 

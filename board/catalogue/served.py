@@ -7,6 +7,7 @@ from typing import Any
 
 from board import templating
 from board.catalogue.spec import ConnectionSpec, TypeSpec
+from board.catalogue.waits import is_called_back, waits_of
 from board.effects.guard import check_never
 from board.ports import Handler, Refused
 
@@ -16,7 +17,7 @@ Problem = tuple[str, str]  # path of the field, plain sentence
 
 _LATER = "not yet supported"
 # Handlers of the format that no package brings yet; once one does, it is found before anybody looks here.
-_TO_COME = frozenset({"n8n.webhook", "archive.package", "dify.chat", "dify.completion"})
+_TO_COME = frozenset({"archive.package", "dify.chat", "dify.completion"})
 _KINDS_TO_COME = frozenset({"image", "document", "table", "video"})
 
 
@@ -52,8 +53,10 @@ def _handler(spec: TypeSpec, handlers: Mapping[str, Handler], connections: Mappi
     for name in block.options:
         if name not in getattr(handler, "options", ()):
             yield f"handler.{name}", f"is not an option of {block.use}"
-    if block.wait != "stream":
-        yield "handler.wait", _LATER
+    if block.wait is not None and block.wait not in waits_of(handler):
+        yield "handler.wait", f"{block.use} cannot wait like that; it knows: {', '.join(waits_of(handler))}"
+    if not is_called_back(handlers, spec) and "callback" in templating.unknown_names(block.inputs, frozenset()):
+        yield "handler.inputs", "callback.url is there only with `wait: callback`"
     for path, message in handler.check(block.model_dump()):
         yield f"handler.{path}" if path else "handler", message
 

@@ -145,7 +145,7 @@ class HandlerSpec(BaseModel):
     judgement: JudgementPaths = JudgementPaths()
     timeout: Annotated[Duration, Field(gt=0, le=86400)] = 120.0
     side_effects: bool | None = None  # left out: the handler's own default
-    wait: Literal["stream", "blocking", "callback"] = "stream"
+    wait: Literal["stream", "blocking", "callback"] | None = None  # left out: the handler's own default
 
     @property
     def options(self) -> dict[str, Any]:

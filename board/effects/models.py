@@ -116,6 +116,27 @@ class OperationEvent(SQLModel, table=True):
     data: dict[str, Any] | None = json_field()
 
 
+class CallbackRight(SQLModel, table=True):
+    """The right of one attempt to be called back once, and what came by it.
+
+    Whoever knows the token has the right; the token itself is kept nowhere.
+    """
+
+    __tablename__ = "callback_rights"
+    __table_args__ = (UniqueConstraint("token_hash"), Index("ix_callback_rights_task", "task", "id"))
+
+    id: int = id_field()
+    token_hash: str = Field(max_length=64)
+    task: int = Field(sa_column=Column(BigId, ForeignKey("tasks.id", ondelete="CASCADE"), nullable=False))
+    attempt: int = Field(sa_column=Column(BigInteger(), nullable=False))  # the lease token
+    created_at: datetime = time_field(nullable=False)
+    answer: dict[str, Any] | None = json_field()  # the body as it came; None: nothing final came yet
+    answered_at: datetime | None = time_field()
+    closed_at: datetime | None = time_field()  # from here on a call is too late
+    late_at: datetime | None = time_field()  # the first that was; the history has noted it
+
+
 operations = table_of(Operation)
 deliveries = table_of(Delivery)
 operation_events = table_of(OperationEvent)
+callback_rights = table_of(CallbackRight)

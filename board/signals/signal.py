@@ -27,6 +27,7 @@ class Call(StrEnum):
     OUTBOX = "outbox"  # a call to another system may be due
     RULES = "rules"  # a pause or the weights of the lanes were changed
     CANCEL = "cancel"  # a running task was asked to stop
+    CALLED_BACK = "called_back"  # an answer has come that an attempt may be waiting for
     OUTSIDE = "outside"  # a task may be ready for an outside worker
 
 

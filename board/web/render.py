@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from functools import cache, partial
 from importlib.resources import files
@@ -13,8 +14,9 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from board.locale import LANGUAGES
-from board.web import wording
+from board.web import hidden, wording
 from board.web.language import Language, as_time, language
+from board.web.tree import tree
 
 
 def template_folder() -> Path:
@@ -48,6 +50,7 @@ def environment(code: str, zone: str) -> Environment:
         "age": partial(_time, speech, speech.age),
         "span": speech.span,
         "num": speech.number,
+        "tree": lambda value: tree(hidden.strip_all(value, Counter())),
         "seg": lambda text: quote(str(text), safe=""),
         "who": lambda identity: str(identity).split(":", 1)[-1],
     }

@@ -202,6 +202,8 @@ EVENT = {
     "stale_result": N_("A late result was refused"),
     "callback_resent": N_("The callback was sent again"),
     "note": N_("A note"),
+    "called_back": N_("The result came by callback"),
+    "callback_late": N_("A callback came that does not count any more"),
 }
 ACTOR = {"worker": N_("Worker"), "timer": N_("Timer"), "system": N_("The board"), "key": N_("API key")}
 CHANNEL = {

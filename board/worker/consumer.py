@@ -35,6 +35,7 @@ from board.tasks.models import tasks
 from board.upkeep import watch
 from board.upkeep.keeper import Chore, Keeper
 from board.upkeep.watch import Watch
+from board.worker.mailbox import Mailbox
 from board.worker.preparing import Prepared, Preparer, Read
 from board.worker.presence import BEAT_SECONDS, Presence
 from board.worker.run import Runner
@@ -60,6 +61,7 @@ class Consumer:
         queue: Queue,
         preparer: Preparer,
         runner: Runner,
+        mailbox: Mailbox,
         outbox: Outbox,
         keeper: Keeper,
         presence: Presence,
@@ -86,6 +88,8 @@ class Consumer:
             presence,
             watcher,
         )
+        self._mailbox = mailbox
+        mailbox.park = self._park
         self._concurrency, self._lease = concurrency, lease
         self._zone, self._weights = zone, weights
         self._slots = Slots(concurrency, reserved_p0)
@@ -152,6 +156,10 @@ class Consumer:
         """A running task was asked to stop: tell its handler now instead of at the next poll."""
         self._soon(self._stop_cancelled)
 
+    def look_for_answers(self) -> None:
+        """A callback has come: hand it to the attempt that waits for it now instead of at the next poll."""
+        self._soon(self._look_for_answers)
+
     def follow_rules(self) -> None:
         """Pauses or weights were changed: follow now instead of at the next poll."""
 
@@ -191,9 +199,13 @@ class Consumer:
     def _tick(self) -> None:
         self._loop.call_soon_threadsafe(self._see_loop)
         self._stop_cancelled()
+        self._look_for_answers()
         self._patience.run("read the queue's settings", self._read_rules)
         self.wake()
         self.wake_outbox()
+
+    def _look_for_answers(self) -> None:
+        self._patience.run("look for callbacks that came in", self._mailbox.look)
 
     def _do(self, chore: Chore) -> None:
         def work() -> None:
@@ -298,7 +310,7 @@ class Consumer:
                 worker=self.name,
                 lease=self._lease,
                 weights=self._weights_now,
-                busy=bool(self._held),
+                busy=bool(self._slots.holders),
                 within=lambda tx, rows: read.extend(self._preparer.read(tx, rows)),
             )
         )
@@ -338,6 +350,13 @@ class Consumer:
             log.error("an attempt could not be settled: %s", first_line(error))
         self._work_wanted.set()
 
+    def _park(self, lease: Lease) -> None:
+        """An attempt only waits for its callback: it keeps its lease, and its slot is free for other work."""
+        self._slots.release(lease)
+        if lease == self._alone:
+            self._alone = None
+        self.wake()
+
     def _cancel(self, lease: Lease) -> None:
         def cancel() -> None:
             if (task := self._held.get(lease)) is not None:
@@ -351,9 +370,12 @@ class Consumer:
         self._work_wanted.set()
         await self._claimer  # what it has just claimed is begun, and handed back with the rest
         self._mailer.cancel()
-        working = [*filter(None, self._held.values()), *self._sender.sending]
+        # Who only waits for a callback does so elsewhere: nobody waits for that here.
+        busy = [self._held[lease] for lease in list(self._held) if lease in self._slots.holders]
+        working = [*filter(None, busy), *self._sender.sending]
         if working:
             await asyncio.wait(working, timeout=FINISH_SECONDS)
+        working = [*filter(None, self._held.values()), *self._sender.sending]
         for task in working:
             task.cancel()
         await asyncio.gather(*working, return_exceptions=True)

@@ -11,17 +11,30 @@ from sqlalchemy import RowMapping
 
 from board.db.clock import read_now
 from board.db.engine import Database
-from board.effects import journal, operations
+from board.effects import calls, journal, operations
 from board.effects.callbacks import Documents, envelope
+from board.effects.http import MAX_ANSWER
 from board.effects.operations import Delivered
 from board.effects.reuse import Wanted
 from board.effects.tried import SoFar, so_far
-from board.ports import AlreadyConfirmed, ConnectionView, Http, JsonObject, OperationBusy, OperationConflict
+from board.ports import (
+    AlreadyConfirmed,
+    Answer,
+    CalledBack,
+    ConnectionView,
+    Http,
+    JsonObject,
+    OperationBusy,
+    OperationConflict,
+    Outcome,
+    Wait,
+)
 from board.signals.signal import Progress, Signal, Text
 from board.tasks.history import By, record
 from board.tasks.ledger import Lease, find
 from board.tasks.text import clean
 from board.tasks.view import time
+from board.worker.mailbox import Mailbox
 
 
 @dataclass(slots=True)
@@ -33,12 +46,15 @@ class AttemptJob:
     round: int
     attempt: int
     user: str
-    inputs: JsonObject
+    inputs: JsonObject = field(repr=False)
     payload: JsonObject
     options: Mapping[str, Any]
     connection: ConnectionView | None
     output_schema: JsonObject | None
     timeout: float
+    wait: Wait
+    answer_url: str | None = field(repr=False)
+    mailbox: Mailbox
     http: Http
     operation_key: str
     content: bytes | None  # what an action is about, so that two tasks that mean the same are known; None: the request
@@ -104,6 +120,17 @@ class AttemptJob:
 
         await asyncio.to_thread(store)
 
+    async def post(
+        self, *, kind: str, body: bytes, timeout: float | None = None, whole: bool = False
+    ) -> Answer | Outcome:
+        assert self.connection is not None
+        most = MAX_ANSWER if whole else calls.ENOUGH
+        url = self.connection.url
+        return await calls.call(self, url, kind=kind, body=body, fixed=False, seconds=timeout, most=most)
+
+    async def called_back(self, within: float) -> CalledBack | None:
+        return await self.mailbox.wait(self.lease, within)
+
     async def progress(self, percent: float | None = None, message: str | None = None) -> None:
         self.tell(Progress.told(self.lease, percent, message))
 
@@ -115,6 +142,8 @@ class AttemptJob:
     def tried(self, milliseconds: int, http_status: int | None, outcome: str, detail: str) -> None:
         """Note a call that was announced and made, for the delivery log."""
         assert self.operation is not None, "send() comes before the call"
+        if self.answer_url:
+            detail = detail.replace(self.answer_url.rpartition("/")[2], "…")  # an answer may repeat what was sent
         self.tries.append(Delivered(self.operation, milliseconds, http_status, outcome, detail))
 
     async def so_far(self) -> SoFar:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from sqlalchemy import Connection, RowMapping
@@ -12,9 +12,10 @@ from sqlalchemy.exc import DBAPIError
 from board import templating
 from board.catalogue.spec import TypeSpec
 from board.catalogue.store import Catalogue
+from board.catalogue.waits import is_called_back, wait_of
 from board.db.engine import Database
 from board.db.types import dump_json
-from board.effects import operations
+from board.effects import incoming, operations
 from board.effects.callbacks import Documents
 from board.effects.http import Doors
 from board.effects.rewrite import Rewrite
@@ -24,6 +25,7 @@ from board.tasks.ledger import Lease
 from board.tasks.states import Phase
 from board.tasks.view import data_of_many
 from board.worker.job import AttemptJob
+from board.worker.mailbox import Mailbox
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +55,7 @@ class Read:
     data: RowMapping
     target: ConnectionView | None
     left: RowMapping | None
+    token: str | None = field(default=None, repr=False)  # the right to call back
 
 
 class Preparer:
@@ -67,6 +70,8 @@ class Preparer:
         webhook_secret: str,
         rewrite: Rewrite,
         tell: Callable[[Signal], None],
+        mailbox: Mailbox,
+        public_url: str,
     ) -> None:
         self._db = db
         self._catalogue = catalogue
@@ -75,6 +80,8 @@ class Preparer:
         self._secret = webhook_secret
         self._rewrite = rewrite
         self._tell = tell
+        self._mailbox = mailbox
+        self._public_url = public_url
 
     def beyond(self, connection: Connection) -> list[str]:
         """The types that cannot be worked on here, because a handler that they need is not installed."""
@@ -83,7 +90,8 @@ class Preparer:
     def read(self, connection: Connection, rows: Sequence[RowMapping]) -> list[Read | Exception]:
         """What the database holds for each claimed task, in their order; in the transaction that claims them.
 
-        What is wrong with the data of a task is its own error. Raises only what the connection raises.
+        Attempts that are called back get the right to it. What is wrong with the data of a task is its own error.
+        Raises only what the connection raises.
         """
         try:
             data = data_of_many(connection, [row["id"] for row in rows])
@@ -94,7 +102,23 @@ class Preparer:
         except Exception as error:
             return [error] * len(rows)
         targets: dict[str, ConnectionView | Exception | None] = {}
-        return [self._read(connection, row, data.get(row["id"]), left.get(row["id"]), targets) for row in rows]
+        read = [self._read(connection, row, data.get(row["id"]), left.get(row["id"]), targets) for row in rows]
+        return self._with_rights(connection, rows, read)
+
+    def _with_rights(
+        self, tx: Connection, rows: Sequence[RowMapping], read: list[Read | Exception]
+    ) -> list[Read | Exception]:
+        """Those whose result is called back get a token for it, stored before anybody outside can know of it."""
+        waiting = {
+            Lease(row["id"], row["lease_token"]): number
+            for number, (row, it) in enumerate(zip(rows, read, strict=True))
+            if isinstance(it, Read) and row["phase"] == Phase.WORK and is_called_back(self._handlers, it.spec)
+        }
+        for lease, token in incoming.new_rights(tx, list(waiting)).items() if waiting else ():
+            it = read[waiting[lease]]
+            assert isinstance(it, Read)
+            read[waiting[lease]] = replace(it, token=token)
+        return read
 
     def prepare(
         self, rows: Sequence[RowMapping], read: Sequence[Read | Exception], doors: Doors
@@ -145,6 +169,7 @@ class Preparer:
         spec, block, data, target, left = read.spec, read.block, read.data, read.target, read.left
         acting = row["phase"] == Phase.ACT
         lease = Lease(row["id"], row["lease_token"])
+        answer_url = f"{self._public_url}/api/v1/callbacks/{read.token}" if read.token else None
         handler = self._handlers.get(block.use)
         if handler is None:
             # Taken before the type was known here; from the next look on it is left to a worker that has the handler.
@@ -156,7 +181,7 @@ class Preparer:
             door = doors.to(target.url) if target else doors.common()
             inputs = data["payload"]
             if not acting and spec.handler.inputs is not None:
-                inputs = templating.fill(spec.handler.inputs, template_context(row, data))
+                inputs = templating.fill(spec.handler.inputs, template_context(row, data, answer_url))
             key = operations.default_key(block.use, block.connection, row["task_id"], row["round"])
             if acting and spec.action and spec.action.operation_key:
                 key = operations.own_key(templating.fill_strict(spec.action.operation_key, template_context(row, data)))
@@ -176,6 +201,9 @@ class Preparer:
             connection=target,
             output_schema=spec.handler.output_schema,
             timeout=spec.handler.timeout,
+            wait=wait_of(self._handlers, spec),
+            answer_url=answer_url,
+            mailbox=self._mailbox,
             http=door,
             operation_key=key,
             content=dump_json([data["payload"], data["result"]]).encode() if acting else None,
@@ -200,7 +228,7 @@ def _may_resend(spec: TypeSpec, handler: Handler, target: ConnectionView | None,
     return not (handler.side_effects if spec.handler.side_effects is None else spec.handler.side_effects)
 
 
-def template_context(row: RowMapping, data: RowMapping) -> dict[str, Any]:
+def template_context(row: RowMapping, data: RowMapping, answer_url: str | None = None) -> dict[str, Any]:
     """What a type's templates see. The review's fields are always there and empty in round 1."""
     return {
         "task_id": row["task_id"],
@@ -212,7 +240,7 @@ def template_context(row: RowMapping, data: RowMapping) -> dict[str, Any]:
         "priority": f"P{row['priority']}",
         "round": row["round"],
         "attempt": row["lease_token"],
-        "callback": {"url": None},
+        "callback": {"url": answer_url},
         "review": {"instruction": data["instruction"] or "", "former_output": data["former_output"] or ""},
         "today": row["updated_at"].date().isoformat(),
         "now": row["updated_at"].isoformat(),

@@ -19,6 +19,10 @@ class Slots:
     def release(self, holder: Hashable) -> None:
         self._urgent.pop(holder, None)
 
+    @property
+    def holders(self) -> frozenset[Hashable]:
+        return frozenset(self._urgent)
+
     def free(self) -> tuple[int, int]:
         """(free for P0, how many of these the other lanes may take). P0 fills the reserved slots first."""
         urgent = sum(self._urgent.values())

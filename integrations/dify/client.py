@@ -89,11 +89,18 @@ class Client:
         """Dify's own words for a message: short, on one line, without keys and pages."""
         return hide(plain(text), self._secrets)
 
-    def run(self, body: bytes, workflow_id: str | None = None) -> AbstractAsyncContextManager[StreamedAnswer]:
-        """Start a run and read its events. workflow_id: a published version; left out, the newest one."""
+    def run(
+        self, body: bytes, workflow_id: str | None = None, silence: float | None = None
+    ) -> AbstractAsyncContextManager[StreamedAnswer]:
+        """Start a run and read its events. workflow_id: a published version; left out, the newest one.
+
+        silence: the longest time without a byte, in seconds; left out, that of a stream with its keep-alives.
+        """
         path = f"/workflows/{quote(workflow_id, safe='')}/run" if workflow_id else "/workflows/run"
         headers = {**self._headers, "Content-Type": "application/json", "Accept": "text/event-stream"}
-        return self._http.stream("POST", self._base + path, headers=headers, content=body, read_timeout=STREAM_SILENCE)
+        return self._http.stream(
+            "POST", self._base + path, headers=headers, content=body, read_timeout=silence or STREAM_SILENCE
+        )
 
     async def run_detail(self, run_id: str, within: float = 30.0) -> Run:
         """The run as it stands."""

@@ -22,10 +22,14 @@ CLOCK_MARGIN = timedelta(minutes=10)
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """Seconds between two questions: `first`, then twice as long each time, up to `cap`."""
+    """Seconds between two questions: `first`, then twice as long each time, up to `cap`.
+
+    look: between two looks at a run that is expected to call back.
+    """
 
     first: float = 1.0
     cap: float = 15.0
+    look: float = 30.0
 
 
 class Deadline:

@@ -28,6 +28,7 @@ class LiveRun:
 
     job: Job
     run_id: str | None = None
+    started: bool = False  # an event of the run was seen
     texts: list[str] = field(default_factory=list)
     length: int = 0  # of the texts together, as far as they are kept
     step_errors: list[str] = field(default_factory=list)
@@ -36,8 +37,11 @@ class LiveRun:
     def text(self) -> str:
         return "".join(self.texts)
 
-    async def watch(self, answer: StreamedAnswer) -> Run:
-        """The settled run. Raises ApiError for an error answer or event, CutShort or Lost when the end was not seen."""
+    async def watch(self, answer: StreamedAnswer, *, only_start: bool = False) -> Run | None:
+        """The settled run. Raises ApiError for an error answer or event, CutShort or Lost when the end was not seen.
+
+        only_start: None as soon as the run is known to go on by itself.
+        """
         await self._keep(answer.headers.get("x-workflow-run-id", ""))
         kind = answer.headers.get("content-type", "").lower()
         if not 200 <= answer.status < 300:
@@ -46,14 +50,14 @@ class LiveRun:
             raise ApiError(status=answer.status)
         if "json" in kind:
             return await self._whole(await answer.read())
-        return await self._events(answer)
+        return await self._events(answer, only_start)
 
-    async def _events(self, answer: StreamedAnswer) -> Run:
+    async def _events(self, answer: StreamedAnswer, only_start: bool) -> Run | None:
         try:
             async with aclosing(read_events(answer.chunks())) as events:
                 async for event in events:
                     run = await self._take(event)
-                    if run is not None:
+                    if run is not None or (only_start and self.started):
                         return run
         except EventTooLarge as error:
             raise CutShort(str(error)) from None
@@ -78,6 +82,7 @@ class LiveRun:
         if message is None:
             return None  # a ping, or data that was cut
         await self._keep(text_of(message, "workflow_run_id"))
+        self.started = self.started or self.run_id is not None
         data = mapping_of(message, "data")
         match message.get("event"):
             case "text_chunk":

@@ -16,6 +16,7 @@ from board.ports import (
     ErrorClass,
     Failure,
     Http,
+    HttpError,
     Job,
     JsonObject,
     Later,
@@ -27,8 +28,10 @@ from board.ports import (
     Outcome,
     Refused,
     SentOperation,
+    Success,
     Tried,
     UnknownOutcome,
+    Wait,
 )
 from integrations.dify.client import BadConnection, Client, Run
 from integrations.dify.errors import ApiError
@@ -41,12 +44,17 @@ from integrations.dify.outcomes import outcome_of
 
 
 class Workflow:
-    """Runs a workflow app in streaming mode. Options: `workflow_id`, a published version to pin."""
+    """Runs a workflow app. Options: `workflow_id`, a published version to pin.
+
+    wait: `stream` follows its events to the end; `blocking` holds the line for one answer; `callback` starts it and
+    lets go of the line, until the workflow calls `callback.url` or its run is seen to have ended.
+    """
 
     name = "dify.workflow"
     connection_kind: str | None = "dify"
     side_effects = False
     options = ("workflow_id",)
+    waits: Sequence[Wait] = ("stream", "blocking", "callback")
 
     def __init__(self, pace: Pace | None = None) -> None:
         self._pace = pace or Pace()
@@ -92,8 +100,13 @@ class Workflow:
         doubt: Failure
         try:
             async with asyncio.timeout_at(deadline.at):
-                async with client.run(body, job.options.get("workflow_id")) as answer:
-                    run = await live.watch(answer)
+                silence = job.timeout if job.wait == "blocking" else None
+                async with client.run(body, job.options.get("workflow_id"), silence) as answer:
+                    run = await live.watch(answer, only_start=job.wait == "callback")
+            if run is None:
+                assert live.run_id is not None
+                waited = await self._await_callback(search, live.run_id, self._pace.look)
+                return waited or await self._find_out(search, live, _lost("its run is not shown"))
             return outcome_of(run, client, job.output_schema, streamed=live.text, step_errors=live.step_errors)
         except TimeoutError:
             return search.still_open(live.run_id)
@@ -106,16 +119,50 @@ class Workflow:
             if not error.unsure or (doubt.error_class is ErrorClass.PERMANENT and error.status != 200):
                 return doubt
         except (Lost, CutShort) as error:
-            doubt = Failure(ErrorClass.TRANSIENT, Cause.NETWORK, f"Dify's answer was lost: {str(error).rstrip('.')}.")
+            doubt = _lost(str(error))
         return await self._find_out(search, live, doubt)
 
+    async def _await_callback(self, search: Search, run_id: str, look: float) -> Outcome | None:
+        """The run goes on by itself. Its callback is the result; its detail tells when it has ended without one.
+
+        look: seconds until the detail is first asked for. None: Dify does not show the run.
+        """
+        job, client = search.job, search.client
+        while search.deadline.left() > 0:
+            called = await job.called_back(min(look, search.deadline.left()))
+            look, run = self._pace.look, None
+            try:
+                if called is None:
+                    run = await client.run_detail(run_id)
+            except HttpError:
+                continue  # nothing is proven by it
+            except ApiError as error:
+                if error.unsure or error.status == 429:
+                    continue
+                return None
+            if run is not None and run.settled:  # its last node may just be calling
+                called = await job.called_back(self._pace.first)
+            if called is not None:
+                outcome = called.outcome()
+                return replace(outcome, reference=run_id) if isinstance(outcome, Success) else outcome
+            if run is not None and run.settled:
+                return outcome_of(run, client, job.output_schema)
+        return search.still_open(run_id)
+
     async def reconcile(self, job: Job, operation: SentOperation) -> Outcome | NotStarted:
-        """What became of an earlier attempt's run: by its id, else by that attempt's user in the run log."""
+        """What became of an earlier attempt's run: by its callback, by its id, else by its user in the run log."""
+        called = await job.called_back(0) if job.wait == "callback" else None
+        if called is not None:
+            return called.outcome()
         deadline = Deadline(job.timeout)
         client = _client(job)
         if isinstance(client, Failure):
             return replace(client, open_operation=True)
         search = Search(job, client, deadline, operation.user, self._pace, operation.sent_at)
+        if job.wait == "callback" and operation.reference is not None:
+            waited = await self._await_callback(search, operation.reference, 0)
+            if waited is not None:
+                return waited
         found = await search.outcome(operation.reference)
         return outcome_of(found, client, job.output_schema) if isinstance(found, Run) else found
 
@@ -140,7 +187,8 @@ class Workflow:
                 Cause.PRECONDITION,
                 "Nothing was sent to Dify: `handler.inputs` hold a number that JSON does not know (NaN or Infinity).",
             )
-        return {"inputs": fitted.inputs, "response_mode": "streaming", "user": job.user}
+        mode = "blocking" if job.wait == "blocking" else "streaming"
+        return {"inputs": fitted.inputs, "response_mode": mode, "user": job.user}
 
     async def _done_before(self, search: Search, run_id: str | None) -> Outcome:
         """The board's books say that this action was done: its run's result is taken, none is started."""
@@ -178,6 +226,10 @@ def _client(job: Job) -> Client | Failure:
         return Client(job.http, job.connection)
     except BadConnection as error:
         return Failure(ErrorClass.PERMANENT, Cause.PRECONDITION, str(error))
+
+
+def _lost(why: str) -> Failure:
+    return Failure(ErrorClass.TRANSIENT, Cause.NETWORK, f"Dify's answer was lost: {why.rstrip('.')}.")
 
 
 def _encode(value: JsonObject) -> bytes:

@@ -9,8 +9,9 @@ from board.catalogue.apply import Applied, apply
 from board.rooms import Board, open_board
 from board.worker.registry import load_handlers
 from integrations.dify import handlers as dify_handlers
+from integrations.n8n import handlers as n8n_handlers
 
-HANDLERS = load_handlers() | {handler.name: handler for handler in dify_handlers()}
+HANDLERS = load_handlers() | {handler.name: handler for handler in [*dify_handlers(), *n8n_handlers()]}
 Apply = Callable[..., Applied]
 
 

@@ -91,9 +91,6 @@ def test_what_is_taken(part: dict[str, Any]) -> None:
     [
         ({"owner": "sales"}, "owner"),
         ({"fields": [{"name": "region", "kind": "choice", "options": ["EU", "CN"]}]}, "fields"),
-        ({"handler": {"use": "echo", "wait": "blocking"}}, "handler.wait"),
-        ({"handler": {"use": "echo", "wait": "callback"}}, "handler.wait"),
-        ({"handler": {"use": "n8n.webhook"}}, "handler.use"),
         ({"handler": {"use": "image.thumbnail"}}, "handler.use"),
         ({"handler": {"use": "dify.chat"}}, "handler.use"),
         ({"review": {"risk": "{{ payload.risk }}"}}, "review.risk"),
@@ -300,3 +297,26 @@ def test_connections_that_are_taken(part: dict[str, Any]) -> None:
 def test_connections_that_are_refused(part: dict[str, Any], path: str) -> None:
     found = connection(part)
     assert path in found, found
+
+
+@pytest.mark.parametrize(
+    ("handler", "known"),
+    [
+        ({"use": "echo", "wait": "callback"}, "stream"),
+        ({"use": "echo", "wait": "blocking"}, "stream"),
+        ({"use": "n8n.webhook", "connection": "hook", "wait": "stream"}, "callback, blocking"),
+    ],
+    ids=str,
+)
+def test_a_way_to_wait_that_its_handler_does_not_know(handler: dict[str, Any], known: str) -> None:
+    message = f"{handler['use']} cannot wait like that; it knows: {known}"
+    assert problems({"handler": handler}) == {"handler.wait": message}
+
+
+@pytest.mark.parametrize("wait", ["callback", "stream", "blocking", None])
+def test_the_callback_s_address_is_there_only_where_one_is_waited_for(wait: str | None) -> None:
+    handler = {"use": "dify.workflow", "connection": "dify-leads", "inputs": {"to": "{{ callback.url }}"}, "wait": wait}
+    found = problems({"handler": handler})
+    assert list(found) == ([] if wait == "callback" else ["handler.inputs"])
+    n8n = {"use": "n8n.webhook", "connection": "hook", "inputs": {"to": "{{ callback.url }}"}, "wait": wait}
+    assert ("handler.inputs" in problems({"handler": n8n})) == (wait in ("stream", "blocking"))

@@ -4,7 +4,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
@@ -26,7 +26,7 @@ class Reply:
     """How to answer one request.
 
     delay: seconds before the answer. drip: seconds between two bytes of the body. hang: never answer, the connection
-    stays open. close: read the request, then close the connection without an answer.
+    stays open. close: read the request, then close the connection without an answer. echo: answer with its own body.
     """
 
     status: int = 200
@@ -36,6 +36,7 @@ class Reply:
     drip: float = 0.0
     hang: bool = False
     close: bool = False
+    echo: bool = False
 
 
 class Receiver:
@@ -83,7 +84,7 @@ class Receiver:
             reply = self._replies.popleft() if self._replies else default
             self.requests.append(request)
             self._arrived.notify_all()
-        return reply
+        return replace(reply, body=request.body) if reply.echo else reply
 
     def pause(self, seconds: float | None) -> bool:
         """Wait, at most until the receiver is closed. True when it goes on."""

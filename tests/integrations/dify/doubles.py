@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from weakref import WeakKeyDictionary
 
 from board.effects.http import Door
-from board.ports import Answer, ConnectionView, JsonObject, Lost, StreamedAnswer
+from board.ports import Answer, CalledBack, ConnectionView, JsonObject, Lost, Outcome, StreamedAnswer, Wait
 
 KEY = "app-demo-leads"
 
@@ -99,6 +99,9 @@ class NotedJob:
     priority: str = "P2"
     round: int = 1
     attempt: int = 1
+    wait: Wait = "stream"
+    answer_url: str | None = None
+    callbacks: list[CalledBack | None] = field(default_factory=list)  # what called_back() gives, one after the other
     refusal: Exception | None = None  # what send() raises
     sent: list[dict[str, Any]] = field(default_factory=list)
     references: list[str] = field(default_factory=list)
@@ -115,6 +118,15 @@ class NotedJob:
     async def reference(self, external_reference: str) -> None:
         self.references.append(external_reference)
         self.started.set()
+
+    async def called_back(self, within: float) -> CalledBack | None:
+        await asyncio.sleep(min(within, 0.01))
+        return self.callbacks.pop(0) if self.callbacks else None
+
+    async def post(
+        self, *, kind: str, body: bytes, timeout: float | None = None, whole: bool = False
+    ) -> Answer | Outcome:
+        raise NotImplementedError("no handler of Dify makes a webhook's call")
 
     async def progress(self, percent: float | None = None, message: str | None = None) -> None:
         self.steps.append(message)

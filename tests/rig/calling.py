@@ -1,0 +1,46 @@
+"""A handler that announces a call, and is done when it is called back."""
+
+import threading
+
+from board.ports import Cause, ErrorClass, Failure, Job, NotStarted, Outcome, SentOperation
+from tests.rig.working import Gate, Probe
+
+URL = "http://127.0.0.1:8000/api/v1/callbacks/"
+
+
+class Caller(Probe):
+    """Announces a call and waits for its callback; `sent` opens once the address is out."""
+
+    waits = ("callback",)
+
+    def __init__(self, *, within: float = 20.0, begin: Gate | None = None, side_effects: bool = True) -> None:
+        super().__init__(self._call, self._look, name="caller", side_effects=side_effects)
+        self.within, self.begin = within, begin
+        self.urls: list[str] = []
+        self.told = threading.Condition()
+
+    async def _call(self, job: Job) -> Outcome:
+        await job.send(kind="test.call", target="a flow", request=b"{}")
+        assert job.answer_url is not None
+        with self.told:
+            self.urls.append(job.answer_url)
+            self.told.notify_all()
+        if self.begin is not None:
+            await self.begin.passed()
+        called = await job.called_back(self.within)
+        if called is not None:
+            return called.outcome()
+        return Failure(ErrorClass.TRANSIENT, Cause.TIMEOUT, "No word yet.", open_operation=True)
+
+    async def _look(self, job: Job, operation: SentOperation) -> Outcome | NotStarted:
+        called = await job.called_back(0)
+        if called is not None:
+            return called.outcome()
+        return Failure(ErrorClass.TRANSIENT, Cause.TIMEOUT, "No word yet.", open_operation=True)
+
+    def token(self, number: int = 1) -> str:
+        with self.told:
+            assert self.told.wait_for(lambda: len(self.urls) >= number, 15)
+        url = self.urls[number - 1]
+        assert url.startswith(URL)
+        return url.removeprefix(URL)
