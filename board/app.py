@@ -31,7 +31,7 @@ from board.api import (
     workers,
 )
 from board.rooms import Board
-from board.tools import dify
+from board.tools import dify, mcp_door
 
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,100}")
 _SLASH = re.compile(rb"%2F", re.IGNORECASE)
@@ -71,6 +71,8 @@ def build_app(board: Board) -> FastAPI:
         app.include_router(router, prefix=API)
     app.include_router(health.router)
     app.include_router(dify.router)
+    app.state.mcp = mcp_door.McpDoor(board)
+    app.include_router(mcp_door.router)
     web.install(app)
     app.add_middleware(RequestFrame)
     return app
@@ -80,6 +82,7 @@ def build_app(board: Board) -> FastAPI:
 async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     board: Board = app.state.board
     yield
+    await app.state.mcp.close()
     board.close()
 
 

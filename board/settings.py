@@ -45,6 +45,7 @@ EXAMPLES = {
     "lang": "en or zh_CN",
     "allow_private_targets": "n8n.internal:5678, 10.0.0.0/8",
     "callback_rewrite": "http://localhost:5678=http://n8n:5678",
+    "mcp_hosts": "board.internal, board.internal:8443",
     "log_format": "text or json",
     "bootstrap_api_key": "any text of 24 or more characters",
 }
@@ -92,6 +93,7 @@ class Settings(BaseSettings):
     lang: Literal["en", "zh_CN"] = "en"
     allow_private_targets: Annotated[list[str], NoDecode] = []
     callback_rewrite: Annotated[list[str], NoDecode] = []
+    mcp_hosts: Annotated[list[str], NoDecode] = []
     log_format: Literal["text", "json"] = "text"
     bootstrap_api_key: str = Field(default="", repr=False)
 
@@ -212,6 +214,15 @@ class Settings(BaseSettings):
         items = [item for item in items if item]
         Rewrite.read(items)
         return items
+
+    @field_validator("mcp_hosts", mode="before")
+    @classmethod
+    def _mcp_hosts(cls, value: Any) -> list[str]:
+        items = value if isinstance(value, list) else [part.strip() for part in str(value).split(",")]
+        for item in filter(None, items):
+            if not re.fullmatch(r"(\[[0-9a-fA-F:.]+\]|[A-Za-z0-9._-]+)(:\d+)?", item):
+                raise ValueError(f"“{item}” is not a host or host:port")
+        return [item for item in items if item]
 
     @field_validator("bootstrap_api_key")
     @classmethod

@@ -13,7 +13,7 @@ from board.tools.verb import Verb
 from board.tools.verbs import VERBS
 
 PREFIX = "/integrations/dify"
-_ABOUT = (
+ABOUT = (
     "The task board of this organisation: file work, find out how it stands, ask people to decide, report results. "
     "Every tool answers with a message that says what to do next."
 )
@@ -29,7 +29,7 @@ def document(public_url: str) -> dict[str, Any]:
     """public_url: the board's address as Dify reaches it, without a slash at its end."""
     return {
         "openapi": "3.1.0",
-        "info": {"title": "AI Task Board", "version": version("ai-task-board"), "description": _ABOUT},
+        "info": {"title": "AI Task Board", "version": version("ai-task-board"), "description": ABOUT},
         "servers": [{"url": public_url}],
         "paths": {f"{PREFIX}/{verb.name}": {"post": operation(verb)} for verb in VERBS},
     }

@@ -105,6 +105,7 @@ GET_TASK = Verb(
     "Tells how a task stands: its status, its result once it is done, its error if it failed, and what to do next.",
     (TASK_ID, WAIT),
     get,
+    only_reads=True,
 )
 FIND_TASKS = Verb(
     "find_tasks",
@@ -113,6 +114,7 @@ FIND_TASKS = Verb(
     "or to see whether something was filed before. Without any argument it lists the newest tasks.",
     (_QUERY, _STATUS, _TYPE, _PRIORITY, _TAG, _LIMIT),
     find,
+    only_reads=True,
 )
 GET_DECISION = Verb(
     "get_decision",
@@ -121,4 +123,5 @@ GET_DECISION = Verb(
     "revise or reject. As long as decided is false, nobody has allowed anything.",
     (TASK_ID, WAIT),
     decided,
+    only_reads=True,
 )

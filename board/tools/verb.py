@@ -59,6 +59,7 @@ class Verb:
     about: str
     arguments: Sequence[Argument]
     run: Callable[[Call], Reply]
+    only_reads: bool = False
 
 
 async def call(board: Board, actor: Actor, verb: Verb, raw: Any, channel: str) -> Reply:
