@@ -12,19 +12,22 @@ from board.access.rights import Act
 from board.db.clock import read_now
 from board.effects import journal, listing, operations
 from board.effects.listing import Filter
+from board.effects.resend import NotResendable, may_resend, resend
+from board.effects.steps import NoSuchOperation
 from board.effects.view import entry_document, operation_document, try_document
 from board.review.decide import DecisionRefused, Verdict
 from board.review.policy import NotEligible
 from board.review.resolve import answerable
 from board.review.visits import open_review
+from board.tasks import text
 from board.tasks.read import attempt_document, attempts_of, by_internal_id
-from board.tasks.states import Status
+from board.tasks.states import Phase, Status
 from board.web import hidden
 from board.web.forms import Form, OwnForm
 from board.web.routing import PageRouter
 from board.web.tree import Node, tree
 from board.web.visit import CHANNEL, TheReader, Visit
-from board.web.wording import refusal, said
+from board.web.wording import NOT_JSON, refusal, said
 
 router = PageRouter()
 Answer = HTMLResponse | RedirectResponse
@@ -64,8 +67,14 @@ def resolve(operation_id: str, form: OwnForm, visit: TheReader) -> Answer:
         return _page(visit, operation_id, refused=refusal(visit.language, "answer_missing"), form=form, code=422)
     if not reason:
         return _page(visit, operation_id, refused=refusal(visit.language, "reason_missing"), form=form, code=422)
-    reference = form.one("reference")[:1000] if verdict == "happened" else ""
-    answer = Verdict(verdict, reason=reason, reference=reference or None)
+    happened = verdict == "happened"
+    reference, typed = form.one("reference")[:1000] if happened else "", form.one("result") if happened else ""
+    try:
+        result = text.parse(typed.encode()) if typed else None
+    except (text.NotJson, text.BadJson) as error:
+        problem = visit.gettext(NOT_JSON).format(problem=str(error))
+        return _page(visit, operation_id, refused=problem, form=form, code=422)
+    answer = Verdict(verdict, reason=reason, reference=reference or None, result=result)
     try:
         with visit.board.db.write() as tx:
             visit.board.resolutions.resolve(tx, _number(operation_id), answer, visit.actor, CHANNEL)
@@ -73,6 +82,20 @@ def resolve(operation_id: str, form: OwnForm, visit: TheReader) -> Answer:
         code = 403 if isinstance(error, NotEligible) else 409
         return _page(visit, operation_id, refused=said(visit.language, error), form=form, code=code)
     return visit.go(f"/operations/{_number(operation_id)}", note="answered")
+
+
+@router.act("/operations/{operation_id}/resend")
+def send_again(operation_id: str, form: OwnForm, visit: TheReader) -> Answer:
+    """Send a callback once more. What cannot be sent again says why, on the page as it stands now."""
+    try:
+        with visit.board.db.write() as tx:
+            resend(tx, visit.actor, operation_id, CHANNEL, form.one("reason")[:_LONGEST] or None)
+            visit.board.wake_outbox(tx)
+    except NoSuchOperation as error:
+        raise HTTPException(404) from error
+    except NotResendable as error:
+        return _page(visit, operation_id, refused=said(visit.language, error), form=form, code=409)
+    return visit.go(f"/operations/{_number(operation_id)}", note="resent")
 
 
 @router.show("/operations/{operation_id}/{step}")
@@ -95,6 +118,10 @@ def _page(
             "item": _shown(row, read_now(connection)),
             "review": review["id"] if review is not None and waits else None,
             "open": waits or answerable(row, task),
+            "in_work": waits and row["phase"] == Phase.WORK,
+            "may_resend": task is not None
+            and may_resend(row)
+            and visit.may(Act.OPERATE, own=task["requester"] == visit.actor.identity),
             "task_ended": task is None or Status(task["status"]) in (Status.DONE, Status.FAILED, Status.CANCELLED),
             "sent": _sent(row["body"]),
             "history": _history(

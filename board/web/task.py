@@ -31,11 +31,10 @@ from board.web.forms import OwnForm
 from board.web.routing import PageRouter
 from board.web.tree import tree
 from board.web.visit import CHANNEL, TheReader, Visit
-from board.web.wording import N_, said
+from board.web.wording import N_, NOT_JSON, said
 
 router = PageRouter()
 Answer = HTMLResponse | RedirectResponse
-_NOT_JSON = N_("This is not JSON: {problem}")
 _NO_OBJECT = N_("The payload must be a JSON object, in braces.")
 
 
@@ -144,7 +143,7 @@ def save(task_id: str, form: OwnForm, visit: TheReader) -> Answer:
             by = visit.actor.by(CHANNEL)
             edit.apply(tx, board.ledger, board.catalogue, board.visits.content_changed, row["id"], change, by)
     except (text.NotJson, text.BadJson) as error:
-        problem = visit.gettext(_NOT_JSON).format(problem=str(error))
+        problem = visit.gettext(NOT_JSON).format(problem=str(error))
     except Problem as error:
         problem = said(visit.language, error)
     except Stale as error:

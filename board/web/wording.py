@@ -298,6 +298,7 @@ _ACCESS = {
     N_("The mail address or the password is wrong."),
     N_("Too many failed sign-ins for this address; try again in {minutes} min."),
 }
+NOT_JSON = N_("This is not JSON: {problem}")
 _MOVE = N_("The task is in the state “{status}” now; from there this is not possible.")
 _STALE = N_("The task has changed meanwhile. Look at it again, then repeat the change.")
 _ARCHIVED = N_("This task was archived on {day}. All of it stands in the file {file} of the board's data folder.")

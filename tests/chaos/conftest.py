@@ -13,6 +13,7 @@ SHORT = {
     },
     "test_a_receiver_that_drops_repeats": {("sqlite", "after_send")},
     "test_a_receiver_that_can_be_asked": {("sqlite", "after_reserve"), ("postgresql", "before_close")},
+    "test_a_flow_that_waits": {("sqlite", "after_reserve"), ("postgresql", "after_send")},
     "test_a_run_in_dify": {("sqlite", "after_reserve"), ("sqlite", "after_send"), ("postgresql", "after_reference")},
 }
 

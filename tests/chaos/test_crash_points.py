@@ -140,6 +140,23 @@ def test_a_receiver_that_can_be_asked(board: WorkingBoard, crash: Crash, receive
         assert f"/calls/{signing.webhook_id(KEY)}" in {request.path for request in receiver.requests}
 
 
+@pytest.mark.parametrize("point", WEBHOOK_POINTS)
+def test_a_flow_that_waits(board: WorkingBoard, crash: Crash, receiver: Receiver, point: str) -> None:
+    """B081: n8n continues an execution once, and says afterwards that it has finished: then it was continued before."""
+    receiver.reply(Reply(body=b'{"message":"Workflow was started"}'))
+    receiver.default = Reply(status=409, body=b'{"code":0,"message":"The execution \\"7\\" has finished already."}')
+    board.type("ask", use="echo", action={"use": "resume"})
+    board.submit(type="ask", callback_url=f"{receiver.url}/webhook-waiting/7?signature=s")
+    crash(point, "act")
+    board.start()
+    board.wait("T-1", "done", timeout=30)
+    assert len({request.headers["webhook-id"] for request in receiver.requests}) == 1
+    assert len({request.body for request in receiver.requests}) == 1
+    assert posts(receiver) == (2 if point in ("after_send", "before_close", "in_close") else 1)
+    assert [operation["status"] for operation in board.operations()] == ["confirmed"]
+    assert board.reviews() == []
+
+
 @pytest.mark.parametrize("point", POINTS)
 def test_a_run_in_dify(board: WorkingBoard, crash: Crash, dify_standin: RunningStandin, point: str) -> None:
     """B013: one paid run, whatever dies when."""

@@ -16,6 +16,7 @@ from board.worker.outside_calls import Wish
 from tests.effects.test_operation_keys import notes
 from tests.rig.asgi import serve
 from tests.rig.browser import watch
+from tests.rig.receiver import Receiver, Reply
 from tests.web.conftest import Site
 
 N8N = key_actor("n8n", ["work"])
@@ -88,6 +89,51 @@ def test_the_word_about_a_call_of_a_task_decides_its_review(site: Site, verdict:
         assert ("pay-9" in page) is (verdict == "happened")
     review = site.working.reviews("T-1")[0]
     assert (review["verdict"], review["decider"], review["channel"]) == (verdict, f"user:{reviewer.email}", "web")
+
+
+def test_who_has_found_the_result_hands_it_in(site: Site) -> None:
+    path = f"/operations/{paying(site)}/resolve"
+    reviewer = site.visitor("reviewer")
+    broken = reviewer.post(path, verdict="happened", reason="It is there.", result="{paid: yes}")
+    assert broken.status_code == 422
+    assert "This is not JSON" in broken.text
+    assert "{paid: yes}" in broken.text
+    assert reviewer.post(path, verdict="happened", reason="It is there.", result='{"paid": 700}').status_code == 303
+    assert site.working.wait("T-1", "done")
+    assert site.working.data("T-1")["result"] == {"paid": 700}
+
+
+def told(site: Site, receiver: Receiver) -> int:
+    """A callback that was refused; its number."""
+    receiver.reply(Reply(status=404))
+    site.working.type("told", use="echo")
+    site.working.submit("T-2", "told", callback_url=receiver.url)
+    site.working.until(lambda: [it["status"] for it in site.working.operations("T-2")] == ["rejected"])
+    return int(site.working.operations("T-2")[0]["id"])
+
+
+def test_a_callback_is_sent_again_by_who_may(site: Site, receiver: Receiver) -> None:
+    number = told(site, receiver)
+    path = f"/operations/{number}"
+    for role in ("viewer", "reviewer"):
+        assert f'action="{path}/resend"' not in site.visitor(role).get(path).text
+        assert site.visitor(role).post(f"{path}/resend").status_code == 403
+    operator = site.visitor("operator")
+    assert f'action="{path}/resend"' in operator.get(path).text
+    answer = operator.post(f"{path}/resend")
+    assert (answer.status_code, answer.headers["location"]) == (303, path)
+    first, second = receiver.wait_for(2)
+    assert (first.body, first.headers["webhook-id"]) == (second.body, second.headers["webhook-id"])
+    assert operator.post("/operations/999/resend").status_code == 404
+
+
+def test_what_is_no_callback_offers_no_button_and_says_so(site: Site) -> None:
+    number = paying(site)
+    operator = site.visitor("operator")
+    assert "/resend" not in operator.get(f"/operations/{number}").text
+    refused = operator.post(f"/operations/{number}/resend")
+    assert refused.status_code == 409
+    assert "Only callbacks are sent again like that" in refused.text
 
 
 def test_a_call_without_a_task_is_answered_with_a_reason(site: Site) -> None:
@@ -174,3 +220,47 @@ def test_on_a_narrow_screen_and_without_script_in_both_languages(
             screenshot(page, f"operation-answered-{locale}-{width}")
         assert problems == []
         context.close()
+
+
+@pytest.mark.parametrize(
+    ("locale", "again", "goes", "keep"),
+    [
+        ("en-US", "Send again", "The call goes out again now.", "Keep this answer"),
+        ("zh-CN", "再次发送", "现在再次发送。", "保存说明"),
+    ],
+)
+def test_in_a_browser_a_callback_goes_out_again_and_a_found_result_is_handed_in(
+    site: Site,
+    address: str,
+    browser: Browser,
+    receiver: Receiver,
+    screenshot: Callable[[Page, str], Path],
+    locale: str,
+    again: str,
+    goes: str,
+    keep: str,
+) -> None:
+    sent, lost = told(site, receiver), paying(site)
+    context = browser.new_context(locale=locale, viewport={"width": 375, "height": 800})
+    cookie = {"name": "board_session", "value": site.visitor("owner").client.cookies["board_session"], "url": address}
+    context.add_cookies([cookie])  # type: ignore[list-item]
+    page = context.new_page()
+    problems = watch(page)
+    page.goto(f"{address}/operations/{sent}")
+    screenshot(page, f"operation-resend-{locale}")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 375
+    page.get_by_role("button", name=again).click()
+    expect(page.get_by_text(goes)).to_be_visible()
+    receiver.wait_for(2)
+    page.goto(f"{address}/operations/{lost}")
+    page.locator("input[value=drop]").check()
+    expect(page.locator("textarea[name=result]")).to_be_hidden()
+    page.locator("input[value=happened]").check()
+    page.locator("textarea[name=result]").fill('{"paid": 700}')
+    page.locator("textarea[name=reason]").fill("It is in the bank's list.")
+    screenshot(page, f"operation-result-{locale}")
+    page.get_by_role("button", name=keep).click()
+    site.working.wait("T-1", "done")
+    assert site.working.data("T-1")["result"] == {"paid": 700}
+    assert problems == []
+    context.close()
