@@ -85,6 +85,8 @@ class Failure:
     raw_text: str | None = None
     open_operation: bool = False
     open_for: float = 0.0
+    tokens: int | None = None  # what the attempt has cost all the same, as in `Success`
+    cost: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -285,6 +287,11 @@ class Job(Protocol):
         """Pass on a piece of the model's text to whoever watches."""
 
 
+# What a handler's CancelledError says when people or programs have asked that the task be stopped. Without it only this
+# attempt ends (the worker goes down, its lease is lost), and what it has begun outside is taken up by the next one.
+CANCELLED = "the task was cancelled"
+
+
 class Stopped(Exception):
     """This attempt has lost its lease or its task was cancelled: stop quietly, nothing of it counts any more."""
 
@@ -355,7 +362,7 @@ class Handler(Protocol):
         """Problems of a type's handler block as (path, plain sentence); empty when it is good."""
 
     async def run(self, job: Job) -> Outcome:
-        """Do the work. May be cancelled at any await. An exception counts as a transient failure."""
+        """Do the work. May be cancelled at any await (see CANCELLED). An exception counts as a transient failure."""
 
     async def reconcile(self, job: Job, operation: SentOperation) -> Outcome | NotStarted:
         """Ask the outside system what became of an earlier attempt's call, before anything is started again."""

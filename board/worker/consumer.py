@@ -27,6 +27,7 @@ from board.effects.http import Doors
 from board.effects.sender import Sender
 from board.logs import first_line
 from board.patience import Patience
+from board.ports import CANCELLED
 from board.queue import live
 from board.queue.live import QueueRules
 from board.queue.wanted import Queue, Scope, Wanted
@@ -270,7 +271,7 @@ class Consumer:
             with self._db.read() as connection:
                 asked = list(connection.execute(query).scalars())
             for task in asked:
-                self._cancel(held[task])
+                self._cancel(held[task], CANCELLED)
 
         self._patience.run("look for cancelled tasks", look)
 
@@ -357,10 +358,10 @@ class Consumer:
             self._alone = None
         self.wake()
 
-    def _cancel(self, lease: Lease) -> None:
+    def _cancel(self, lease: Lease, why: str | None = None) -> None:
         def cancel() -> None:
             if (task := self._held.get(lease)) is not None:
-                task.cancel()
+                task.cancel(why)
 
         self._loop.call_soon_threadsafe(cancel)
 

@@ -112,6 +112,8 @@ def _failure(spec: TypeSpec, task: RowMapping, failure: Failure, call: OpenCall 
         "error": message,
         "rule": failure.rule,
         "raw_text": clean(failure.raw_text),
+        "tokens": failure.tokens,
+        "cost": failure.cost and clean(failure.cost)[:40],
     }
     if failure.open_operation and call is not None and failure.error_class in retry.RETRIED:
         wait = asking.pause(failure, call, spec.retry)

@@ -84,8 +84,11 @@ class DemoApp:
         return self.judging(texts)
 
 
-def _app(key: str, name: str, description: str, own: tuple[Variable, ...], judge: Judge) -> DemoApp:
-    return DemoApp(key, f"{name} (Demo stand-in)", f"{description} No AI is at work here.", own + COMMON, judge)
+def _app(
+    key: str, name: str, description: str, own: tuple[Variable, ...], judge: Judge, mode: str = "workflow"
+) -> DemoApp:
+    said = f"{description} No AI is at work here."
+    return DemoApp(key, f"{name} (Demo stand-in)", said, own + COMMON, judge, mode)
 
 
 APPS = {
@@ -111,6 +114,19 @@ APPS = {
             "Checks a text before it is published.",
             (Variable("text", "The article", required=True), Variable("title", "Its title", "text-input")),
             articles.judge,
+        ),
+        # Chat-type apps judge what is said to them.
+        _app("app-demo-chat", "Complaints chat", "Answers a complaint.", (), complaints.judge, "chat"),
+        _app("app-demo-agent-chat", "Complaints agent", "Answers a complaint.", (), complaints.judge, "agent-chat"),
+        _app("app-demo-agent", "New agent", "Answers a complaint.", (), complaints.judge, "agent"),
+        _app("app-demo-chatflow", "Leads chatflow", "Judges an inquiry.", (), leads.judge, "advanced-chat"),
+        _app(
+            "app-demo-text",
+            "Article text",
+            "Checks a text before it is published.",
+            (Variable("text", "The article", required=True), Variable("title", "Its title", "text-input")),
+            articles.judge,
+            "completion",
         ),
     )
 }

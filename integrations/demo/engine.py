@@ -1,4 +1,5 @@
-"""Plays one workflow run: start node, model node, end node, and whatever its plan says goes wrong.
+"""Plays one run: start node, model node, end node, and whatever its plan says goes wrong. Of apps that the workflow
+engine does not run, only the message is seen.
 
 It runs as a task of its own and writes events on the run; callers that listen read them there.
 """
@@ -7,10 +8,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import time
 import uuid
 
-from integrations.demo.answers import written
+from integrations.demo.answers import ANSWERS, written
 from integrations.demo.faults import STOPPED
 from integrations.demo.judges.words import is_chinese
 from integrations.demo.runs import Run
@@ -65,22 +67,34 @@ def stop(run: Run) -> None:
 
 async def _work(run: Run, seconds: float) -> None:
     plan = run.plan
-    outputs = plan.outputs if plan.outputs is not None else run.app.judge(run.inputs)
+    said = {"text": run.query} if run.query else {}
+    outputs = plan.outputs if plan.outputs is not None else run.app.judge(run.inputs | said)
     outputs = {name: value for name, value in outputs.items() if name != plan.drop_field}
-    if plan.answer:
-        outputs = written(plan.answer, outputs)
-    text = _spoken(outputs)
+    if run.app.mode == "workflow":
+        outputs = written(plan.answer, outputs) if plan.answer else outputs
+        text = _spoken(outputs)
+    else:
+        spoken = plan.outputs is not None and set(plan.outputs) == {"text"}
+        text = (
+            str(outputs["text"])
+            if spoken
+            else ANSWERS[plan.answer or "fenced"](json.dumps(outputs, ensure_ascii=False))
+        )
+        outputs = {"answer": text}
     run.emit("node_started", _node_data("llm", "Judge") | {"inputs": run.inputs})
     for piece in _pieces(text):
         if await _stopped(run, seconds / (PIECES + 1)):
             break
-        run.emit("text_chunk", {"text": piece, "from_variable_selector": ["llm", "text"]})
+        run.speak(piece)
     if await _stopped(run, seconds / (PIECES + 1)):
         _finish(run, "stopped", STOPPED)
         return
     run.tokens = 200 + len(str(run.inputs)) // 2 + len(text) // 2
     status = {"partial-succeeded": "exception", "failed": "failed"}.get(plan.status, "succeeded")
     _node_finished(run, "llm", "Judge", {} if status == "failed" else {"text": text}, status=status)
+    if run.app.mode == "agent":
+        run.say("message", answer=text)  # the new Agent apps end with the whole answer once more
+        run.answer = text
     if plan.status in ("failed", "stopped"):
         _finish(run, plan.status, plan.error)
         return
@@ -117,12 +131,16 @@ def _started(run: Run, reason: str) -> None:
 
 def _finish(run: Run, status: str, error: str | None) -> None:
     run.status, run.error, run.finished_at = status, error, time.time()
+    if run.app.mode != "workflow" and status in ("succeeded", "partial-succeeded", "stopped"):
+        run.say("message_end", metadata=run.usage(), files=[])
+    elif not run.by_engine:
+        run.say("error", code="completion_request_error", message=error, status=400)
     extra = {"created_by": {"id": run.end_user_id, "user": run.user}, "exceptions_count": run.exceptions, "files": []}
     run.emit("workflow_finished", run.result() | extra)
 
 
 def _pause(run: Run) -> None:
-    chinese = is_chinese(run.inputs["text"])
+    chinese = is_chinese(run.query or run.inputs["text"])
     run.form = {
         "form_id": str(uuid.uuid4()),
         "node_id": "person",

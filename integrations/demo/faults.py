@@ -37,6 +37,7 @@ class Plan:
     drop_field: str | None = None  # this field is missing in the answer
     stoppable: bool = True  # False: the stop call says success and nothing stops
     detail: str = "honest"  # what GET /workflows/run/{id} says: honest | running (for ever) | missing | error (500)
+    keeps_answer: bool = False  # a chat app saves its answer although nobody listens any more
     # The answer to the call that started it
     http_status: int | None = None  # set: this answer instead of the run's
     code: str | None = None  # with http_status or in the error event
@@ -217,7 +218,7 @@ class Faults:
         return None
 
 
-CALLS = ("run", "detail", "logs", "stop", "events", "upload")
+CALLS = ("run", "detail", "logs", "stop", "events", "upload", "messages", "form")
 
 
 def _read_words(words: str) -> tuple[str, dict[str, Any]]:

@@ -17,12 +17,15 @@ from integrations.demo.wire import JsonObject
 KEPT = 5000  # runs, requests and hook calls kept; a demo that stays up for weeks must not eat the memory
 
 ENDED = ("succeeded", "failed", "stopped", "partial-succeeded")
-LAST_EVENTS = ("workflow_finished", "workflow_paused")
+# Apps whose runs the workflow engine makes; the others answer in the API's own process.
+BY_ENGINE = ("workflow", "advanced-chat")
+LAST_EVENTS = {True: ("workflow_finished", "workflow_paused"), False: ("message_end", "error")}  # by the engine or not
+SPOKEN = {"workflow": "text_chunk", "agent-chat": "agent_message", "agent": "agent_message"}  # else: message
 
 
 @dataclass(eq=False, slots=True)
 class Run:
-    """One workflow run. Before `created_at` is set its job still waits for a worker and nobody can see it."""
+    """One run of an app. Before `created_at` is set its job still waits for a worker and nobody can see it."""
 
     app: DemoApp
     user: str
@@ -44,6 +47,11 @@ class Run:
     events: list[JsonObject] = field(default_factory=list)
     form: JsonObject | None = None  # the open human-input form while paused
     form_answer: JsonObject | None = None
+    query: str = ""
+    conversation_id: str = ""
+    message_id: str = field(default_factory=lambda: str(uuid.uuid4()))
+    answer: str = ""  # what a chat or completion app has said so far
+    lost: bool = False  # nobody listened any more, so the answer was never saved
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
     bell: asyncio.Event = field(default_factory=asyncio.Event)  # rings once at the next change, then is replaced
 
@@ -51,8 +59,42 @@ class Run:
         bell, self.bell = self.bell, asyncio.Event()
         bell.set()
 
+    @property
+    def by_engine(self) -> bool:
+        return self.app.mode in BY_ENGINE
+
+    @property
+    def last_events(self) -> tuple[str, ...]:
+        return LAST_EVENTS[self.by_engine]
+
     def emit(self, event: str, data: JsonObject) -> None:
-        self.events.append({"event": event, "task_id": self.task_id, "workflow_run_id": self.id, "data": data})
+        """An event of the workflow engine; apps that it does not run have none."""
+        if self.by_engine:
+            self._add(
+                {"event": event, "task_id": self.task_id, "workflow_run_id": self.id} | self._talk() | {"data": data}
+            )
+
+    def say(self, event: str, **fields: object) -> None:
+        """An event of a message: chat-type and completion apps only."""
+        run = {"workflow_run_id": self.id} if self.by_engine else {}
+        self._add({"event": event, "task_id": self.task_id, **run, **self._talk(), "id": self.message_id, **fields})
+
+    def speak(self, piece: str) -> None:
+        """A piece of the answer, in the event that the app's mode has for it."""
+        if self.app.mode == "workflow":
+            self.emit("text_chunk", {"text": piece, "from_variable_selector": ["llm", "text"]})
+            return
+        self.answer += piece
+        self.say(SPOKEN.get(self.app.mode, "message"), answer=piece)
+
+    def _talk(self) -> JsonObject:
+        if self.app.mode == "workflow":
+            return {}
+        talk = {"conversation_id": self.conversation_id} if self.app.mode != "completion" else {}
+        return talk | {"message_id": self.message_id, "created_at": int(self.created_at or 0)}
+
+    def _add(self, event: JsonObject) -> None:
+        self.events.append(event)
         self.ring()
 
     @property
@@ -140,6 +182,34 @@ class Run:
             "created_at": _seconds(self.created_at),
         }
 
+    def usage(self) -> JsonObject:
+        """`metadata` of an answer."""
+        half = self.tokens // 2
+        usage = {"prompt_tokens": self.tokens - half, "completion_tokens": half, "total_tokens": self.tokens}
+        return {
+            "usage": usage | {"total_price": f"{self.tokens * 2e-6:.7f}", "currency": "USD", "latency": self.elapsed},
+            "retriever_resources": [],
+        }
+
+    def message(self) -> JsonObject:
+        """One item of GET /messages. What was lost stays a question without an answer."""
+        done = self.status in ENDED and not self.lost
+        status = {"failed": "error", "paused": "paused"}.get(self.status, "normal")
+        return {
+            "id": self.message_id,
+            "conversation_id": self.conversation_id,
+            "inputs": self.inputs,
+            "query": self.query,
+            "answer": self.answer if done and self.status != "failed" else "",
+            "status": status,
+            "error": self.error if status == "error" else None,
+            "message_files": [],
+            "feedback": None,
+            "retriever_resources": [],
+            "agent_thoughts": [],
+            "created_at": _seconds(self.created_at),
+        }
+
     def record(self) -> JsonObject:
         """What GET /_standin/runs shows of it: the truth, whatever the API says."""
         return {
@@ -149,6 +219,8 @@ class Run:
             "user": self.user,
             "inputs": self.inputs,
             "files": self.files,
+            "query": self.query,
+            "conversation_id": self.conversation_id,
             "status": self.status,
             "outputs": self.outputs,
             "error": self.error,
@@ -188,6 +260,10 @@ class RunBook:
 
     def by_form(self, app: DemoApp, token: str) -> Run | None:
         return next((run for run in self.runs if run.app is app and run.form and run.form["form_token"] == token), None)
+
+    def talks(self, app: DemoApp, user: str) -> list[Run]:
+        """What this user asked this app, newest first."""
+        return [run for run in reversed(self.runs) if run.app is app and run.user == user and run.visible]
 
     def clear(self) -> None:
         for task in self._tasks:

@@ -9,8 +9,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from integrations.demo import engine
-from integrations.demo.runs import ENDED, Run
+from integrations.demo import chatting, engine
+from integrations.demo.runs import BY_ENGINE, ENDED, Run
 from integrations.demo.standin import enter, enter_with_body
 from integrations.demo.starting import run_workflow, user_of
 from integrations.demo.streams import follow
@@ -65,6 +65,8 @@ async def parameters(request: Request) -> Response:
 async def run_detail(request: Request) -> Response:
     standin, app = await enter(request, "detail")
     run = standin.book.find(app, request.path_params["run_id"])
+    if app.mode not in BY_ENGINE:
+        raise DifyError(400, "not_workflow_app", "Please check if your app mode matches the right API route.")
     if run is None:
         raise not_found("Workflow run not found.")
     if run.plan.detail == "error":
@@ -108,7 +110,8 @@ async def logs(request: Request) -> Response:
     standin, app = await enter(request, "logs")
     query = request.query_params
     page, limit = _whole(query.get("page"), 1, 1, 99999), _whole(query.get("limit"), 20, 1, 100)
-    runs = [run for run in reversed(standin.book.runs) if run.app is app and run.visible]
+    mine = app if app.mode == "workflow" else None  # chatflow runs are not in this log
+    runs = [run for run in reversed(standin.book.runs) if run.app is mine and run.visible]
     for keep in _filters(request):
         runs = [run for run in runs if keep(run)]
     shown = runs[(page - 1) * limit : page * limit]
@@ -169,7 +172,7 @@ async def upload(request: Request) -> Response:
 
 
 async def show_form(request: Request) -> Response:
-    standin, app = await enter(request)
+    standin, app = await enter(request, "form")
     form = _form(standin.book.by_form(app, request.path_params["token"]))
     keys = ("form_content", "inputs", "resolved_default_values", "expiration_time")
     return json_answer({key: form[key] for key in keys} | {"user_actions": form["actions"]})
@@ -177,7 +180,7 @@ async def show_form(request: Request) -> Response:
 
 async def submit_form(request: Request) -> Response:
     """One-shot: the run goes on, a second answer is 412."""
-    standin, app, body = await enter_with_body(request)
+    standin, app, body = await enter_with_body(request, "form")
     user_of(body)
     run = standin.book.by_form(app, request.path_params["token"])
     form = _form(run)
@@ -201,14 +204,6 @@ def _form(run: Run | None) -> JsonObject:
     return run.form
 
 
-async def wrong_mode(request: Request) -> Response:
-    """The app behind every key here is a workflow."""
-    await enter(request)
-    if request.url.path.endswith("/completion-messages"):
-        raise DifyError(400, "app_unavailable", "App unavailable, please check your app configurations.")
-    raise DifyError(400, "not_chat_app", "Please check if your app mode matches the right API route.")
-
-
 ROUTES = [
     Route("/", welcome),
     Route("/info", info),
@@ -222,8 +217,5 @@ ROUTES = [
     Route("/files/upload", upload, methods=["POST"]),
     Route("/form/human_input/{token}", show_form),
     Route("/form/human_input/{token}", submit_form, methods=["POST"]),
-    Route("/chat-messages", wrong_mode, methods=["POST"]),
-    Route("/completion-messages", wrong_mode, methods=["POST"]),
-    Route("/conversations", wrong_mode),
-    Route("/messages", wrong_mode),
+    *chatting.ROUTES,
 ]

@@ -9,7 +9,7 @@ from collections.abc import AsyncGenerator
 from dataclasses import dataclass
 
 from integrations.demo.faults import Plan
-from integrations.demo.runs import LAST_EVENTS, Run
+from integrations.demo.runs import SPOKEN, Run
 from integrations.demo.wire import CUT, PING, JsonObject, frame
 
 
@@ -74,15 +74,15 @@ async def _events(run: Run, pace: Pace, sent: int, until: str) -> AsyncGenerator
         while sent < len(run.events):
             event = run.events[sent]
             sent += 1
-            last = event["event"] in LAST_EVENTS
+            last = event["event"] in run.last_events
             if last and until in ("started", "text"):
                 return
             clock.heard = now()
             yield frame(event)
-            texts += event["event"] == "text_chunk"
+            texts += event["event"] == SPOKEN.get(run.app.mode, "message")
             cut_here = until == "started" or (until == "text" and texts == 2)
             resumed = sent < len(run.events) or until == "finish"
-            if event["event"] == "workflow_finished" or (last and not resumed) or cut_here:
+            if (last and event["event"] != "workflow_paused") or (last and not resumed) or cut_here:
                 return
         bell = run.bell
         with contextlib.suppress(TimeoutError):

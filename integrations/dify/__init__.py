@@ -1,11 +1,12 @@
-"""Dify: workflow apps judge tasks."""
+"""Dify: apps of every kind judge tasks."""
 
 from __future__ import annotations
 
 from board.ports import Handler
+from integrations.dify.chat import Chat, Completion
 from integrations.dify.workflow import Workflow
 
 
 def handlers() -> list[Handler]:
     """What the entry point `board.handlers` names."""
-    return [Workflow()]
+    return [Workflow(), Chat(), Completion()]

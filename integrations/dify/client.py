@@ -1,9 +1,10 @@
-"""Dify's service API for workflow apps, as far as the board needs it. One connection is one app: its key decides."""
+"""Dify's service API, as far as the board needs it. One connection is one app: its key decides."""
 
 from __future__ import annotations
 
 import json
 import re
+import uuid
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
@@ -41,6 +42,7 @@ class Run:
     outputs: Json
     error: str | None
     total_tokens: int | None
+    reasons: tuple[JsonObject, ...] = ()  # why it is paused, where that was told
 
     @property
     def settled(self) -> bool:
@@ -60,6 +62,23 @@ class Run:
             error=error if isinstance(error, str) and error else None,
             total_tokens=tokens if isinstance(tokens, int) and not isinstance(tokens, bool) and tokens >= 0 else None,
         )
+
+
+@dataclass(frozen=True, slots=True)
+class Upload:
+    """A file that goes to Dify with a run."""
+
+    name: str
+    mime_type: str
+    content: bytes
+
+    def as_form(self, boundary: str, user: str) -> bytes:
+        """The body of a multipart form with exactly one file and the user."""
+        name = "".join("_" if letter in '"\\\r\n' else letter for letter in self.name)
+        head = f'--{boundary}\r\nContent-Disposition: form-data; name="user"\r\n\r\n{user}\r\n--{boundary}\r\n'
+        head += f'Content-Disposition: form-data; name="file"; filename="{name}"\r\n'
+        head += f"Content-Type: {self.mime_type}\r\n\r\n"
+        return head.encode() + self.content + f"\r\n--{boundary}--\r\n".encode()
 
 
 class Client:
@@ -92,11 +111,17 @@ class Client:
     def run(
         self, body: bytes, workflow_id: str | None = None, silence: float | None = None
     ) -> AbstractAsyncContextManager[StreamedAnswer]:
-        """Start a run and read its events. workflow_id: a published version; left out, the newest one.
+        """Start a run and read its events. workflow_id: a published version; left out, the newest one."""
+        path = f"/workflows/{quote(workflow_id, safe='')}/run" if workflow_id else "/workflows/run"
+        return self.start(path, body, silence)
+
+    def start(
+        self, path: str, body: bytes, silence: float | None = None
+    ) -> AbstractAsyncContextManager[StreamedAnswer]:
+        """Start something by POST and read what comes.
 
         silence: the longest time without a byte, in seconds; left out, that of a stream with its keep-alives.
         """
-        path = f"/workflows/{quote(workflow_id, safe='')}/run" if workflow_id else "/workflows/run"
         headers = {**self._headers, "Content-Type": "application/json", "Accept": "text/event-stream"}
         return self._http.stream(
             "POST", self._base + path, headers=headers, content=body, read_timeout=silence or STREAM_SILENCE
@@ -129,10 +154,36 @@ class Client:
                 found.append(Run.read(run))
         return found
 
-    async def stop(self, task_id: str, user: str, within: float = 15.0) -> None:
-        """Ask Dify to stop a run. It answers success whatever happens: only the run's detail tells."""
+    async def stop(self, task_id: str, user: str, within: float = 15.0, kind: str = "workflows/tasks") -> None:
+        """Ask Dify to stop a run. It answers success whatever happens: only the run's detail tells.
+
+        kind: the calls that started it: workflows/tasks, chat-messages or completion-messages.
+        """
         body = json.dumps({"user": user}).encode()
-        await self._call("POST", f"/workflows/tasks/{quote(task_id, safe='')}/stop", body, within=within)
+        await self._call("POST", f"/{kind}/{quote(task_id, safe='')}/stop", body, within=within)
+
+    async def conversation_of(self, user: str, within: float = 30.0) -> str | None:
+        """The conversation that this user has used last."""
+        rows = (await self._get("/conversations", {"user": user, "limit": "1"}, within)).get("data")
+        return next((text_of(row, "id") for row in rows), None) if isinstance(rows, list) else None
+
+    async def messages_of(self, conversation: str, user: str, within: float = 30.0) -> Sequence[JsonObject]:
+        """The last messages of a conversation, the newest first."""
+        query = {"conversation_id": conversation, "user": user, "limit": "20"}
+        rows = (await self._get("/messages", query, within)).get("data")
+        found = [row for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
+        found.reverse()  # they come oldest first; equal times keep this order
+        return sorted(found, key=lambda row: _number(row.get("created_at")), reverse=True)
+
+    async def upload(self, file: Upload, user: str, within: float = 120.0) -> str:
+        """Store a file for a run of the same user; its id."""
+        boundary = f"board-{uuid.uuid4().hex}"
+        body = file.as_form(boundary, user)
+        kind = f"multipart/form-data; boundary={boundary}"
+        stored = await self._call("POST", "/files/upload", body, within=within, content_type=kind)
+        if not (found := text_of(stored, "id")):
+            raise ApiError(status=200)
+        return found
 
     async def welcome(self, within: float = 15.0) -> JsonObject:
         """What answers at the address itself, with `server_version`; it needs no key."""
@@ -149,8 +200,16 @@ class Client:
     async def _get(self, path: str, query: Mapping[str, str] | None = None, within: float = 30.0) -> JsonObject:
         return await self._call("GET", path + (f"?{urlencode(query)}" if query else ""), within=within)
 
-    async def _call(self, method: str, path: str, content: bytes | None = None, *, within: float) -> JsonObject:
-        headers = {**self._headers, "Content-Type": "application/json"} if content is not None else self._headers
+    async def _call(
+        self,
+        method: str,
+        path: str,
+        content: bytes | None = None,
+        *,
+        within: float,
+        content_type: str = "application/json",
+    ) -> JsonObject:
+        headers = {**self._headers, "Content-Type": content_type} if content is not None else self._headers
         answer = await self._http.request(method, self._base + path, headers=headers, content=content, timeout=within)
         body = loads_object(answer.text) if 200 <= answer.status < 300 else None
         if body is None:
@@ -168,6 +227,10 @@ def text_of(value: Json, key: str) -> str:
     """The text under a key, empty where there is none."""
     found = value.get(key) if isinstance(value, dict) else None
     return found if isinstance(found, str) else ""
+
+
+def _number(value: Json) -> float:
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else 0.0
 
 
 def _seconds(connection: ConnectionView, option: str, default: float) -> float:

@@ -15,6 +15,8 @@ from email.utils import parsedate_to_datetime
 from board.ports import Answer, Cause, ErrorClass, Failure, JsonObject
 from integrations.dify.jsontext import loads_object, one_line
 
+FILES_LOST = "files_left_out"  # our own code for a run that began without its files
+UPLOAD_LOST = "upload-lost"  # the name of the rule that the handler asks about
 RUN_FAILED = "workflow_failed"  # our own code for a run that ended with the status "failed"
 
 _LONGEST_WAIT = 86_400.0  # a Retry-After of more than a day is taken for a day
@@ -69,6 +71,10 @@ RULES: tuple[Rule, ...] = (
     # Since 1.13 a missing input of a streamed run may come without a code, with status 500, or as a failed run.
     Rule("missing-input", _P, Cause.PRECONDITION, "An input that the app's start form requires is missing or wrong: "
          "correct `handler.inputs` of the task type or the payload.", message=r"is required in input form"),
+    # An upload belongs to one user, and may be gone: the handler uploads once more, then this stands.
+    Rule(UPLOAD_LOST, _P, Cause.PRECONDITION, "Dify does not know the uploaded file.", message=r"invalid upload file"),
+    Rule("files-left-out", _P, Cause.PRECONDITION, "Dify began the run without its files, so it was stopped: check the "
+         "app's upload settings.", codes=(FILES_LOST,)),
     # The app's own limit is documented as 429 but comes as 400, because another error handler takes it first.
     Rule("app-busy", _T, Cause.RATE_LIMIT, "The Dify app works on as many requests as it may at once.",
          codes=("invalid_param",), message=r"too many requests"),
@@ -169,7 +175,7 @@ def classify(error: ApiError, connection: str, secrets: Iterable[str] = (), *, o
     rule = next(rule for rule in RULES if rule.matches(error))
     sentence = rule.sentence.format(connection=connection)
     message = hide(error.message, secrets)
-    marks = [error.code] if error.code and error.code != RUN_FAILED else []
+    marks = [error.code] if error.code and error.code not in (RUN_FAILED, FILES_LOST) else []
     if error.status and error.status != 200:
         marks.append(f"HTTP {error.status}" if not marks else str(error.status))
     mark = f" ({', '.join(marks)})" if marks else ""

@@ -6,16 +6,18 @@ it has started. Both are found here, by name. Values are converted only where no
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from board.ports import Cause, ConnectionView, ErrorClass, Failure, Json, JsonObject, Lost, NotSent
 from integrations.dify.client import Client, text_of
 from integrations.dify.errors import ApiError
+from integrations.dify.files import BadFile, file_item
 from integrations.dify.jsontext import loads_object
 from integrations.dify.modes import misuse
 
@@ -47,9 +49,13 @@ class Problem(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Fitted:
-    """Inputs as Dify takes them. mode: the app's, empty where it does not tell."""
+    """Inputs as Dify takes them; files that must be uploaded first stand in them as `Upload`.
+
+    beside: what the request itself takes, as it was given. mode: the app's, empty where it does not tell.
+    """
 
     inputs: JsonObject
+    beside: JsonObject
     mode: str
 
 
@@ -67,12 +73,19 @@ class Forms:
         self._known: dict[str, _App] = {}
 
     async def fit(
-        self, client: Client, connection: ConnectionView, inputs: JsonObject, *, use: str, strict: bool
+        self,
+        client: Client,
+        connection: ConnectionView,
+        inputs: JsonObject,
+        *,
+        use: str,
+        strict: bool,
+        beside: Collection[str] = (),
     ) -> Fitted | Failure:
         """The inputs as Dify takes them, or why nothing was sent.
 
         use: the handler that asks. strict: an input that the form lacks is a problem when it says something; otherwise
-        it is left out.
+        it is left out. beside: names that the request itself takes, where the form has no field of that name.
         """
         # The key itself is not kept: this outlives the attempt.
         digest = hashlib.sha256(f"{connection.url} {connection.secrets.get('key', '')}".encode()).hexdigest()
@@ -80,11 +93,12 @@ class Forms:
         app = self._known.get(digest)
         if app is not None and now - app.read_at < FORM_AGE:
             try:
-                return _fitted(app, inputs, use=use, strict=strict)
+                return _fitted(app, inputs, use=use, strict=strict, beside=beside)
             except Problem:
                 pass
         try:
-            app = _App(now, read_form(await client.parameters()), await _mode(client))
+            parameters, mode = await asyncio.gather(client.parameters(), _mode(client))
+            app = _App(now, read_form(parameters), mode)
         except ApiError as error:
             # An app or a gateway without this call cannot say what it takes; the run itself will tell.
             if error.status not in (404, 405, 501):
@@ -95,7 +109,7 @@ class Forms:
         self._known = {key: entry for key, entry in self._known.items() if now - entry.read_at < FORM_AGE}
         self._known[digest] = app
         try:
-            return _fitted(app, inputs, use=use, strict=strict)
+            return _fitted(app, inputs, use=use, strict=strict, beside=beside)
         except Problem as problem:
             return Failure(
                 ErrorClass.PERMANENT, Cause.PRECONDITION, f"Nothing was sent to Dify: {problem}", code="inputs"
@@ -109,12 +123,15 @@ async def _mode(client: Client) -> str:
         return ""  # an old Dify does not tell; the run itself will
 
 
-def _fitted(app: _App, inputs: JsonObject, *, use: str, strict: bool) -> Fitted:
+def _fitted(app: _App, inputs: JsonObject, *, use: str, strict: bool, beside: Collection[str]) -> Fitted:
     """Raises Problem with whole sentences."""
     if problem := misuse(use, app.mode):
         raise Problem(f"{problem[0].lower()}{problem[1:]}.")
+    taken = {name for name in beside if name not in (app.form or {})}
+    asked = {name: value for name, value in inputs.items() if name in taken}
+    inputs = {name: value for name, value in inputs.items() if name not in taken}
     try:
-        return Fitted(inputs if app.form is None else convert(app.form, inputs, strict=strict), app.mode)
+        return Fitted(inputs if app.form is None else convert(app.form, inputs, strict=strict), asked, app.mode)
     except Problem as problem:
         raise Problem(
             f"{problem}. Correct `handler.inputs` of the task type, the payload, or the app's start form."
@@ -192,14 +209,19 @@ def _value(field: Field, value: Json) -> Any:
             raise Problem(f"“{field.name}” must be a JSON object")
         return parsed
     if field.kind in ("file", "file-list"):
-        items = value if isinstance(value, list) else [value]
-        if not all(isinstance(item, dict) and "transfer_method" in item for item in items):
-            raise Problem(
-                f"“{field.name}” is a file field: it takes Dify file items with `type`, `transfer_method` and `url`; "
-                "files of the board are not yet supported there"
-            )
-        return items if field.kind == "file-list" else value
+        return _files(field, value)
     return value  # a kind of a newer Dify: it will judge itself
+
+
+def _files(field: Field, value: Json) -> Any:
+    items = value if isinstance(value, list) else [value]
+    if field.kind == "file" and len(items) != 1:
+        raise Problem(f"“{field.name}” takes exactly one file, not {len(items)}")
+    try:
+        taken = [file_item(item) for item in items]
+    except BadFile as error:
+        raise Problem(f"“{field.name}” {error}") from None
+    return taken if field.kind == "file-list" else taken[0]
 
 
 def _text(field: Field, value: Json) -> str:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from contextlib import aclosing
 from dataclasses import dataclass, field
+from decimal import Decimal, InvalidOperation
 
 from board.ports import Answer, HttpError, Job, JsonObject, StreamedAnswer
 from integrations.dify.client import PAUSED, Run, mapping_of, text_of
-from integrations.dify.errors import ApiError, error_from, plain, read_error
+from integrations.dify.errors import FILES_LOST, ApiError, error_from, plain, read_error
 from integrations.dify.jsontext import MAX_RAW_TEXT, loads_object, one_line
 from integrations.dify.sse import Event, EventTooLarge, read_events
 
@@ -32,10 +33,19 @@ class LiveRun:
     texts: list[str] = field(default_factory=list)
     length: int = 0  # of the texts together, as far as they are kept
     step_errors: list[str] = field(default_factory=list)
+    with_files: bool = False  # files of the app were sent with the request
+    task_id: str = ""  # what the stop call needs
+    prices: dict[str, Decimal] = field(default_factory=dict)  # by currency
 
     @property
     def text(self) -> str:
         return "".join(self.texts)
+
+    @property
+    def cost(self) -> str | None:
+        """What the models have cost, such as "0.0021 USD"; None where Dify names no price."""
+        spent = [f"{price.normalize():f} {currency}" for currency, price in sorted(self.prices.items()) if price]
+        return " + ".join(spent) or None
 
     async def watch(self, answer: StreamedAnswer, *, only_start: bool = False) -> Run | None:
         """The settled run. Raises ApiError for an error answer or event, CutShort or Lost when the end was not seen.
@@ -70,7 +80,11 @@ class LiveRun:
             raise CutShort("the answer is not whole")
         if "code" in said and "message" in said:
             raise error_from(said)
+        self.task_id = self.task_id or text_of(said, "task_id")
         await self._keep(text_of(said, "workflow_run_id"))
+        return await self._whole_of(said)
+
+    async def _whole_of(self, said: JsonObject) -> Run:
         run = Run.read(mapping_of(said, "data"), self.run_id or "")
         if not run.settled:
             raise CutShort("the answer came before the run ended")
@@ -81,10 +95,16 @@ class LiveRun:
         message = loads_object(event.data) if event.data else None
         if message is None:
             return None  # a ping, or data that was cut
+        self.task_id = self.task_id or text_of(message, "task_id")
         await self._keep(text_of(message, "workflow_run_id"))
         self.started = self.started or self.run_id is not None
+        return await self._hear(message)
+
+    async def _hear(self, message: JsonObject) -> Run | None:
         data = mapping_of(message, "data")
         match message.get("event"):
+            case "workflow_started":
+                self._check_files(data)
             case "text_chunk":
                 await self._text(text_of(data, "text"))
             case "text_replace":
@@ -114,7 +134,23 @@ class LiveRun:
                 self.length += len(piece)
             await self.job.text(piece)
 
+    def _price(self, metadata: JsonObject) -> None:
+        """Add what one model call has cost: `total_price` in `currency`."""
+        currency = text_of(metadata, "currency").strip()
+        try:
+            price = Decimal(str(metadata.get("total_price") or 0))
+        except InvalidOperation:
+            return
+        if price.is_finite() and price >= 0 and currency.isalpha() and len(currency) <= 8:
+            self.prices[currency] = self.prices.get(currency, Decimal(0)) + price
+
+    def _check_files(self, data: JsonObject) -> None:
+        """Some releases go on without files that they could not take, and say nothing."""
+        if self.with_files and mapping_of(data, "inputs").get("sys.files") == []:
+            raise ApiError(400, FILES_LOST)
+
     def _step(self, data: JsonObject) -> None:
+        self._price(mapping_of(data, "execution_metadata"))
         error = text_of(data, "error")
         if error and len(self.step_errors) < MAX_STEP_ERRORS and text_of(data, "status") in ("failed", "exception"):
             step = text_of(data, "title") or text_of(data, "node_id") or "a step"

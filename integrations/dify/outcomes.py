@@ -20,11 +20,20 @@ def outcome_of(
     *,
     streamed: str = "",
     step_errors: Sequence[str] = (),
+    cost: str | None = None,
 ) -> Outcome:
     """What the board settles the attempt with. run: a settled one.
 
-    streamed: the model's text as it came, kept as raw text. step_errors: "step: error" of nodes that failed.
+    streamed: the model's text as it came, kept as raw text. step_errors: "step: error" of nodes that failed. cost: as
+    in ports.Success.
     """
+    ended = _ended(run, client, output_schema, streamed, step_errors)
+    return replace(ended, tokens=run.total_tokens, cost=cost)
+
+
+def _ended(
+    run: Run, client: Client, output_schema: JsonObject | None, streamed: str, step_errors: Sequence[str]
+) -> Success | Failure:
     if run.status == "failed":
         return client.failure(run_error(run.error or "; ".join(step_errors)))
     if run.status == "stopped":
@@ -79,7 +88,6 @@ def _succeeded(run: Run, output_schema: JsonObject | None, streamed: str) -> Suc
     return Success(
         result=result,
         raw_text=_cut(raw_text) or None,
-        tokens=run.total_tokens,
         ask=ask,
         ask_message=message,
         reference=run.id or None,

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, suppress
 from dataclasses import replace
 from typing import Any
 
 from board.ports import (
+    CANCELLED,
     AlreadyConfirmed,
     Cause,
     ConnectionUser,
@@ -18,6 +20,7 @@ from board.ports import (
     Http,
     HttpError,
     Job,
+    Json,
     JsonObject,
     Later,
     Lost,
@@ -28,19 +31,24 @@ from board.ports import (
     Outcome,
     Refused,
     SentOperation,
+    StreamedAnswer,
     Success,
     Tried,
     UnknownOutcome,
     Wait,
 )
 from integrations.dify.client import BadConnection, Client, Run
-from integrations.dify.errors import ApiError
+from integrations.dify.errors import FILES_LOST, UPLOAD_LOST, ApiError
+from integrations.dify.files import BadFile, file_item, uploaded
 from integrations.dify.follow import Deadline, Pace, Search
-from integrations.dify.inputs import Forms
+from integrations.dify.inputs import Fitted, Forms
 from integrations.dify.jsontext import clean
 from integrations.dify.live import CutShort, LiveRun
 from integrations.dify.look import look
+from integrations.dify.modes import cannot_block
 from integrations.dify.outcomes import outcome_of
+
+STOP_SECONDS = 3.0  # a worker that goes down waits no longer for a cancelled attempt
 
 
 class Workflow:
@@ -53,7 +61,7 @@ class Workflow:
     name = "dify.workflow"
     connection_kind: str | None = "dify"
     side_effects = False
-    options = ("workflow_id",)
+    options: Sequence[str] = ("workflow_id",)
     waits: Sequence[Wait] = ("stream", "blocking", "callback")
 
     def __init__(self, pace: Pace | None = None) -> None:
@@ -77,6 +85,12 @@ class Workflow:
         client = _client(job)
         if isinstance(client, Failure):
             return client
+        outcome = await self._ask(job, client, deadline)
+        if isinstance(outcome, Failure) and outcome.rule == UPLOAD_LOST and not outcome.open_operation:
+            return await self._ask(job, client, deadline)  # its files are uploaded once more
+        return outcome
+
+    async def _ask(self, job: Job, client: Client, deadline: Deadline) -> Outcome:
         try:
             async with asyncio.timeout_at(deadline.at):
                 request = await self._request(job, client)
@@ -88,26 +102,30 @@ class Workflow:
             return request
 
         try:
-            body = await job.send(kind="dify.run", target=f"Dify app “{client.name}”", request=_encode(request))
+            body = await job.send(kind=self.kind, target=f"Dify app “{client.name}”", request=_encode(request))
         except OperationBusy as error:
             return Later(str(error), error.seconds)
         except OperationConflict as error:
             return Failure(ErrorClass.PERMANENT, Cause.PRECONDITION, str(error), open_operation=error.unknown)
         except AlreadyConfirmed as error:
-            return await self._done_before(Search(job, client, deadline, job.user, self._pace), error.reference)
-        search = Search(job, client, deadline, job.user, self._pace)
-        live = LiveRun(job)
+            return await self._done_before(self._search(job, client, deadline), error.reference)
+        search = self._search(job, client, deadline)
+        live = self._live(job)
+        live.with_files = bool(request.get("files"))
         doubt: Failure
         try:
             async with asyncio.timeout_at(deadline.at):
-                silence = job.timeout if job.wait == "blocking" else None
-                async with client.run(body, job.options.get("workflow_id"), silence) as answer:
+                async with self._open(client, job, body) as answer:
                     run = await live.watch(answer, only_start=job.wait == "callback")
             if run is None:
                 assert live.run_id is not None
                 waited = await self._await_callback(search, live.run_id, self._pace.look)
                 return waited or await self._find_out(search, live, _lost("its run is not shown"))
-            return outcome_of(run, client, job.output_schema, streamed=live.text, step_errors=live.step_errors)
+            return self._outcome(search, live, run)
+        except asyncio.CancelledError as error:
+            if CANCELLED in error.args and live.task_id:
+                await self._stop(client, live, search.user)
+            raise
         except TimeoutError:
             return search.still_open(live.run_id)
         except NotSent as error:
@@ -116,6 +134,8 @@ class Workflow:
             return Failure(ErrorClass.PERMANENT, Cause.PRECONDITION, str(error))
         except ApiError as error:
             doubt = client.failure(error)
+            if error.code == FILES_LOST:
+                await self._stop(client, live, search.user)
             if not error.unsure or (doubt.error_class is ErrorClass.PERMANENT and error.status != 200):
                 return doubt
         except (Lost, CutShort) as error:
@@ -158,13 +178,13 @@ class Workflow:
         client = _client(job)
         if isinstance(client, Failure):
             return replace(client, open_operation=True)
-        search = Search(job, client, deadline, operation.user, self._pace, operation.sent_at)
+        search = self._search(job, client, deadline, operation)
         if job.wait == "callback" and operation.reference is not None:
             waited = await self._await_callback(search, operation.reference, 0)
             if waited is not None:
                 return waited
         found = await search.outcome(operation.reference)
-        return outcome_of(found, client, job.output_schema) if isinstance(found, Run) else found
+        return self._outcome(search, self._live(job), found) if isinstance(found, Run) else found
 
     async def test(self, connection: ConnectionView, http: Http, users: Sequence[ConnectionUser]) -> Sequence[Tried]:
         """Look at a connection: ports.Tester."""
@@ -176,25 +196,74 @@ class Workflow:
         inputs = clean(job.inputs)
         # Without `handler.inputs` the whole payload is offered, and the form takes what it knows.
         strict = job.inputs != job.payload
-        fitted = await self._forms.fit(client, job.connection, inputs, use=self.name, strict=strict)
+        fitted = await self._forms.fit(client, job.connection, inputs, use=self.name, strict=strict, beside=self.beside)
         if isinstance(fitted, Failure):
             return fitted
+        beside = self._beside(fitted, job)
+        if isinstance(beside, Failure):
+            return beside
+        mode = "blocking" if job.wait == "blocking" else "streaming"
+        if mode == "blocking" and (refused := cannot_block(fitted.mode)) is not None:
+            return refused
+        request: JsonObject = {"inputs": fitted.inputs, "response_mode": mode, "user": job.user} | beside
         try:
-            _encode(fitted.inputs)
+            request = await uploaded(client, request["user"], request)
+        except ApiError as error:
+            return client.failure(error)
+        except (NotSent, Lost) as error:
+            message = f"A file could not be uploaded to Dify, nothing was started: {error}"
+            return Failure(ErrorClass.TRANSIENT, Cause.NETWORK, message)
+        try:
+            _encode(request)
         except ValueError:
             return Failure(
                 ErrorClass.PERMANENT,
                 Cause.PRECONDITION,
                 "Nothing was sent to Dify: `handler.inputs` hold a number that JSON does not know (NaN or Infinity).",
             )
-        mode = "blocking" if job.wait == "blocking" else "streaming"
-        return {"inputs": fitted.inputs, "response_mode": mode, "user": job.user}
+        return request
+
+    # -- what other kinds of apps do in their own way -----------------------------------------------------------------
+
+    kind = "dify.run"  # of the operation
+    beside: Collection[str] = ("files",)  # names in `handler.inputs` that the request itself takes
+
+    def _beside(self, fitted: Fitted, job: Job) -> JsonObject | Failure:
+        """What stands beside `inputs` in the request."""
+        return app_files(fitted.beside.get("files"))
+
+    def _open(self, client: Client, job: Job, body: bytes) -> AbstractAsyncContextManager[StreamedAnswer]:
+        return client.run(body, job.options.get("workflow_id"), silence_of(job))
+
+    def _live(self, job: Job) -> LiveRun:
+        return LiveRun(job)
+
+    def _search(self, job: Job, client: Client, deadline: Deadline, operation: SentOperation | None = None) -> Search:
+        """operation: an earlier attempt's call; left out, this attempt's own."""
+        if operation is None:
+            return Search(job, client, deadline, job.user, self._pace)
+        return Search(job, client, deadline, operation.user, self._pace, operation.sent_at)
+
+    def _outcome(self, search: Search, live: LiveRun, run: Run) -> Outcome:
+        return outcome_of(
+            run,
+            search.client,
+            search.job.output_schema,
+            streamed=live.text,
+            step_errors=live.step_errors,
+            cost=live.cost,
+        )
+
+    async def _stop(self, client: Client, live: LiveRun, user: str) -> None:
+        """Tell Dify that nobody wants it any more. It always says yes; nothing is believed and nothing hangs on it."""
+        with suppress(ApiError, HttpError):
+            await client.stop(live.task_id, user, within=STOP_SECONDS)
 
     async def _done_before(self, search: Search, run_id: str | None) -> Outcome:
         """The board's books say that this action was done: its run's result is taken, none is started."""
         found = await search.outcome(run_id) if run_id else None
         if isinstance(found, Run):
-            return outcome_of(found, search.client, search.job.output_schema)
+            return self._outcome(search, self._live(search.job), found)
         if isinstance(found, Failure):
             return replace(found, open_operation=False)
         return Failure(
@@ -207,14 +276,33 @@ class Workflow:
         """The stream did not tell how it ended: ask, and only where there is no run say that it failed."""
         found = await search.outcome(live.run_id)
         if isinstance(found, Run):
-            return outcome_of(
-                found, search.client, search.job.output_schema, streamed=live.text, step_errors=live.step_errors
-            )
+            return self._outcome(search, live, found)
         if isinstance(found, NotStarted):
             return replace(doubt, message=f"{doubt.message} {found.message}")
         if isinstance(found, UnknownOutcome) and live.text:
             return replace(found, raw_text=live.text)
         return found
+
+
+def silence_of(job: Job) -> float | None:
+    """How long the line may be silent, in seconds: a blocking answer comes in one piece, at its end."""
+    return job.timeout if job.wait == "blocking" else None
+
+
+def app_files(given: Json) -> JsonObject | Failure:
+    """`files` of the request: those of the app itself, beside its form."""
+    if not given:
+        return {}
+    try:
+        return {"files": [file_item(item) for item in (given if isinstance(given, list) else [given])]}
+    except BadFile as error:
+        return not_sent(f"`files` {error}")
+
+
+def not_sent(problem: str) -> Failure:
+    """Nothing was sent, because the type or the payload is wrong. problem: a clause."""
+    message = f"Nothing was sent to Dify: {problem}. Correct `handler.inputs` of the task type or the payload."
+    return Failure(ErrorClass.PERMANENT, Cause.PRECONDITION, message, code="inputs")
 
 
 def _client(job: Job) -> Client | Failure:

@@ -146,7 +146,7 @@ async def test_a_key_never_sees_the_form_of_another(standin: Standin) -> None:
         to = connection(standin.url, key)
         job = NotedJob(to, {})
         fitted = await forms.fit(Client(job.http, to), to, {"text": "x", field: "y"}, use="dify.workflow", strict=True)
-        assert fitted == Fitted({"text": "x", field: "y"}, "workflow")
+        assert fitted == Fitted({"text": "x", field: "y"}, {}, "workflow")
     assert "app-demo" not in repr(vars(forms))
 
 

@@ -81,8 +81,8 @@ async def test_nothing_to_be_found_within_the_grace_time_is_not(standin: Standin
 
 async def test_the_grace_time_counts_from_the_sending(standin: Standin) -> None:
     """A run that waits long for one of Dify's workers is found as soon as it begins."""
-    standin.faults({"fault": "drop_before_id", "queue_seconds": 1.0})
-    first = standin.job(user=FIRST, timeout=0.3, grace=10)
+    standin.faults({"fault": "drop_before_id", "queue_seconds": 3.0})
+    first = standin.job(user=FIRST, timeout=2, grace=10)
     assert isinstance(await Workflow().run(first), Failure)
     outcome = await reconcile(standin.job(user="board:1:2", grace=10), operation())
     assert isinstance(outcome, Success)

@@ -85,7 +85,8 @@ async def test_a_cancelled_attempt_stops_at_once_and_cleanly(standin: Standin) -
 
 
 def test_registration_and_check() -> None:
-    [handler] = handlers()
+    handler, *others = handlers()
+    assert [it.name for it in others] == ["dify.chat", "dify.completion"]
     assert (handler.name, handler.connection_kind, handler.side_effects) == ("dify.workflow", "dify", False)
     assert handler.check({"use": "dify.workflow", "connection": "leads", "inputs": {"a": "{{ x }}"}}) == []
     assert handler.check({"use": "dify.workflow", "connection": "leads", "inputs": None}) == []
