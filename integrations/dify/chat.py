@@ -29,9 +29,10 @@ from integrations.dify.follow import Deadline, Search
 from integrations.dify.inputs import Fitted
 from integrations.dify.jsontext import clean
 from integrations.dify.live import LiveRun
+from integrations.dify.requests import app_files, not_sent, silence_of
 from integrations.dify.talk import LiveTalk
 from integrations.dify.talk_search import NoSearch, TalkSearch
-from integrations.dify.workflow import STOP_SECONDS, Workflow, app_files, not_sent, silence_of
+from integrations.dify.workflow import STOP_SECONDS, Workflow
 
 MOST_USER = 255  # characters; Dify's database column
 

@@ -20,7 +20,6 @@ from board.ports import (
     Http,
     HttpError,
     Job,
-    Json,
     JsonObject,
     Later,
     Lost,
@@ -39,7 +38,7 @@ from board.ports import (
 )
 from integrations.dify.client import BadConnection, Client, Run
 from integrations.dify.errors import FILES_LOST, UPLOAD_LOST, ApiError
-from integrations.dify.files import BadFile, file_item, uploaded
+from integrations.dify.files import uploaded
 from integrations.dify.follow import Deadline, Pace, Search
 from integrations.dify.inputs import Fitted, Forms
 from integrations.dify.jsontext import clean
@@ -47,6 +46,7 @@ from integrations.dify.live import CutShort, LiveRun
 from integrations.dify.look import look
 from integrations.dify.modes import cannot_block
 from integrations.dify.outcomes import outcome_of
+from integrations.dify.requests import app_files, silence_of
 
 STOP_SECONDS = 3.0  # a worker that goes down waits no longer for a cancelled attempt
 
@@ -282,27 +282,6 @@ class Workflow:
         if isinstance(found, UnknownOutcome) and live.text:
             return replace(found, raw_text=live.text)
         return found
-
-
-def silence_of(job: Job) -> float | None:
-    """How long the line may be silent, in seconds: a blocking answer comes in one piece, at its end."""
-    return job.timeout if job.wait == "blocking" else None
-
-
-def app_files(given: Json) -> JsonObject | Failure:
-    """`files` of the request: those of the app itself, beside its form."""
-    if not given:
-        return {}
-    try:
-        return {"files": [file_item(item) for item in (given if isinstance(given, list) else [given])]}
-    except BadFile as error:
-        return not_sent(f"`files` {error}")
-
-
-def not_sent(problem: str) -> Failure:
-    """Nothing was sent, because the type or the payload is wrong. problem: a clause."""
-    message = f"Nothing was sent to Dify: {problem}. Correct `handler.inputs` of the task type or the payload."
-    return Failure(ErrorClass.PERMANENT, Cause.PRECONDITION, message, code="inputs")
 
 
 def _client(job: Job) -> Client | Failure:

@@ -220,3 +220,21 @@ async def test_a_worker_that_goes_down_stops_nothing_in_dify(standin: Standin) -
         with pytest.raises(asyncio.CancelledError):
             await task
     assert not [entry for entry in standin.seen()["requests"] if entry["path"].endswith("/stop")]
+
+
+@pytest.mark.parametrize("key", ["app-demo-chat", "app-demo-chatflow"])
+async def test_an_answer_in_one_piece(standin: Standin, key: str) -> None:
+    it = job(standin, key, wait="blocking", output_schema=LABELLED)
+    outcome = await say(it)
+    assert isinstance(outcome, Success)
+    assert outcome.result["label"]
+    assert outcome.tokens
+    assert bodies(standin)[0]["response_mode"] == "blocking"
+
+
+@pytest.mark.parametrize("key", ["app-demo-agent-chat", "app-demo-agent"])
+async def test_an_agent_only_streams(standin: Standin, key: str) -> None:
+    outcome = await say(job(standin, key, wait="blocking"))
+    assert isinstance(outcome, Failure)
+    assert "only streams" in outcome.message
+    assert bodies(standin) == []
