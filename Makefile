@@ -1,6 +1,7 @@
 # make run [ARGS="--port 8123 --demo"]   start the board (first use: makes .venv and installs)
 # make test [TESTS="tests/tasks -k claim"] run the test suite
 # make chaos                               kill workers at every point of a call (make test does a part of it)
+# make soak [SOAK=10]                      shares, waits and losses over a long time, printed (make test does a part of it)
 # make bench [BENCH="drain intake"]       measure speed, beside other queues on the same server (docs/performance.md)
 # make lint                                style, types and import rules
 #
@@ -9,6 +10,7 @@
 PYTHON ?= python3
 ARGS ?=
 TESTS ?=
+SOAK ?= 10
 BENCH ?=
 VENV := .venv
 BIN := $(VENV)/bin
@@ -19,7 +21,7 @@ ifneq ($(shell test -x $(BIN)/python && cat $(VENV)/.made-in 2>/dev/null),$(CURD
 $(shell rm -f $(VENV)/.made-in $(VENV)/.installed $(VENV)/.installed-dev)
 endif
 
-.PHONY: run test chaos bench lint clean
+.PHONY: run test chaos soak bench lint clean
 
 # The board ends with make: on SIGTERM make passes the signal on; setpriv (Linux) covers a make that was killed.
 run: $(VENV)/.installed
@@ -31,6 +33,9 @@ test: $(VENV)/.installed-dev
 
 chaos: $(VENV)/.installed-dev
 	@exec $(BIN)/python -m pytest --chaos tests/chaos $(TESTS)
+
+soak: $(VENV)/.installed-dev
+	@BOARD_TEST_SOAK=$(SOAK) exec $(BIN)/python -m pytest -s tests/soak $(TESTS)
 
 bench: $(VENV)/.installed-bench
 	@exec $(BIN)/python -m bench $(BENCH)

@@ -4,7 +4,6 @@ and prints what it measured."""
 from __future__ import annotations
 
 import itertools
-import os
 import random
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -20,10 +19,10 @@ from board.queue.wanted import Queue
 from board.tasks.ledger import Ledger
 from board.tasks.models import task_events, tasks
 from tests.heart import events_of, gate
+from tests.soak import LONGER
 from tests.soak.bound import Bound
 from tests.soak.model import Begun, Simulation
 
-LONGER = int(os.environ.get("BOARD_TEST_SOAK", "1"))  # how many times as long as in the suite
 ROUND = sum(DEFAULT_WEIGHTS)
 
 

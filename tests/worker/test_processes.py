@@ -1,5 +1,6 @@
 """Real worker processes that are killed, die of their work, or are told to go."""
 
+import signal
 import subprocess
 import time
 
@@ -49,6 +50,31 @@ def test_tasks_of_a_killed_worker_come_back(board: WorkingBoard, worker: StartWo
         silent, back = board.events(name)[1]["at"], board.events(name)[2]["at"]
         assert (back - silent).total_seconds() < 30
     assert board.task("ask-49")["status"] == "needs_review"
+
+
+BATCH = 16
+
+
+@pytest.mark.parametrize("point", ["claimed", "running", "settling"])
+def test_a_whole_batch_of_a_killed_worker_comes_back_and_none_is_done_twice(
+    board: WorkingBoard, worker: StartWorker, point: str
+) -> None:
+    """SIGKILL between the claim and the end of a full house: claimed and not begun, at work, and in the very
+    transaction that writes how they ended."""
+    names = [board.submit(f"T-{number}", payload={"sleep": 60 * (point == "running")}) for number in range(BATCH)]
+    slots = {"BOARD_CONCURRENCY": str(BATCH), "BOARD_RESERVED_P0_SLOTS": "0", "BOARD_LEASE": "3s"}
+    first = worker(**slots, BOARD_TEST_DIE=point)
+    if point == "running":
+        running(board, *names)
+        first.kill()
+    assert first.wait() == -signal.SIGKILL
+    assert {board.task(name)["status"] for name in names} == {"running"}, "all of it was in its hands"
+    worker(**slots)
+    for name in names:
+        task = board.wait(name, "done", timeout=30)
+        assert (task["crash_count"], task["retry_count"], task["lease_token"]) == (1, 0, 2)
+        assert board.kinds(name) == ["created", "started", "lease_lost", "started", "done"]
+        assert [attempt["outcome"] for attempt in board.attempts(name)] == ["lease_lost", "succeeded"]
 
 
 def test_a_task_that_kills_its_worker_is_given_up_and_its_neighbours_are_not(
