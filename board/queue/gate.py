@@ -23,7 +23,7 @@ from board.db.engine import Database, after_commit
 from board.queue import held, limits_shown, usage
 from board.queue.admission import Admission, Fronts, running_by_scope
 from board.queue.limits import Rules
-from board.queue.usage import NO_END, Now
+from board.queue.usage import NO_END, Forecast, Now
 from board.queue.wanted import Scope
 from board.tasks.followers import Moved
 from board.tasks.ledger import Ledger
@@ -121,14 +121,22 @@ class Gate:
         """Every limit with what is used of it and how much it keeps back: board.queue.limits_shown."""
         return limits_shown.shown(connection, self.rules, Now(read_now(connection), self._zone))
 
-    def opening(self, connection: Connection, scopes: Collection[str]) -> dict[str, datetime]:
-        """When those of these limits that are shut by rate or day let the next one start."""
+    def opening(self, connection: Connection, scopes: Collection[str]) -> dict[str, Forecast]:
+        """What can be told of when these limits let in what they hold back. Those that hold no more are left out."""
         self.rules.refresh(connection)
         limits = [limit for limit in map(self.rules.by_scope, scopes) if limit is not None]
         used = usage.read(connection, {limit.row for limit in limits})
+        running = running_by_scope(connection, self.rules)
         now = Now(read_now(connection), self._zone)
-        opens = {limit.scope: used[limit.row].opens_at(limit, now) for limit in limits}
-        return {scope: at for scope, at in opens.items() if at is not None}
+        return {
+            limit.scope: Forecast(
+                limit,
+                used[limit.row],
+                now,
+                full=limit.concurrency is not None and running[limit.scope] >= limit.concurrency,
+            )
+            for limit in limits
+        }
 
     # -- parts --------------------------------------------------------------------------------------------------------
 

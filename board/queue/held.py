@@ -54,6 +54,14 @@ def holding(connection: Connection, among: Collection[str]) -> dict[str, tuple[i
     return found
 
 
+def places(connection: Connection, scope: str, most: int) -> dict[int, int]:
+    """How many a limit lets in before each of the first `most` that it holds back, by internal id. Through
+    ix_tasks_held, as in `let_in`."""
+    query = select(tasks.c.id).where(HELD, tasks.c.held_by == scope, tasks.c.ready_at <= now())
+    query = query.order_by(tasks.c.lane, tasks.c.rank, tasks.c.ready_at, tasks.c.id).limit(most)
+    return {task: place for place, task in enumerate(connection.execute(query).scalars())}
+
+
 def let_in_already(connection: Connection, among: Sequence[ColumnElement[bool]]) -> dict[str, int]:
     """How many each limit has let in that are not claimed yet. among: what the asking claimer could take."""
     waiting = func.coalesce(tasks.c.status, "").in_(

@@ -16,6 +16,7 @@ from board.queue.models import limits
 from board.rates import whole
 
 NO_END = 1_000_000_000  # room where there is no limit
+FAR_DAYS = 365  # further ahead nobody can tell
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +33,12 @@ class Now:
     @property
     def midnight(self) -> datetime:
         """When the next day begins, in UTC."""
-        tomorrow = self.moment.astimezone(self.zone).date() + timedelta(days=1)
-        return utc(datetime.combine(tomorrow, time.min, self.zone))
+        return self.midnight_in(1)
+
+    def midnight_in(self, days: int) -> datetime:
+        """When the day so many days from today begins, in UTC."""
+        day = self.moment.astimezone(self.zone).date() + timedelta(days=days)
+        return utc(datetime.combine(day, time.min, self.zone))
 
 
 @dataclass(slots=True)
@@ -68,12 +73,45 @@ class Usage:
             return None
         return now.moment + timedelta(seconds=limit.rate.wait(level))
 
+    def starts_at(self, limit: Limit, now: Now, before: int) -> datetime | None:
+        """When one may start that has so many before it, by rate and day alone; None: it has neither, or that is more
+        than FAR_DAYS away."""
+        if limit.rate is None and limit.per_day is None:
+            return None
+        at = now.moment
+        if limit.rate is not None:
+            short = before + 1 - self.level(limit, now)
+            at += timedelta(seconds=max(0.0, short / limit.rate.per_second))
+        if limit.per_day is not None and (later := self.used_on(now) + before) >= limit.per_day:
+            days = later // limit.per_day
+            at = max(at, now.midnight_in(days)) if days <= FAR_DAYS else now.moment + timedelta(days=days)
+        return at if at - now.moment <= timedelta(days=FAR_DAYS) else None
+
     def count(self, limit: Limit, now: Now, number: int = 1) -> None:
         """So many have started."""
         if limit.rate is not None:
             self.tokens, self.refilled_at = self.level(limit, now) - number, now.moment
         if limit.per_day is not None:
             self.used, self.day = self.used_on(now) + number, now.day
+
+
+@dataclass(frozen=True, slots=True)
+class Forecast:
+    """When a limit lets in what it holds back. full: as many run as may at once, and nobody knows when one ends."""
+
+    limit: Limit
+    usage: Usage
+    now: Now
+    full: bool
+
+    @property
+    def opens_at(self) -> datetime | None:
+        """When the next one may start, where rate or day keep it back now."""
+        return self.usage.opens_at(self.limit, self.now)
+
+    def starts_at(self, before: int) -> datetime | None:
+        """When one starts that has so many before it, as far as it can be told."""
+        return None if self.full else self.usage.starts_at(self.limit, self.now, before)
 
 
 def read(connection: Connection, rows: Collection[str]) -> dict[str, Usage]:

@@ -14,8 +14,9 @@ from sqlalchemy import Connection, RowMapping, select
 
 from board.catalogue.store import Catalogue
 from board.db.clock import read_now
-from board.queue import live
+from board.queue import held, live
 from board.queue.live import QueueRules
+from board.queue.usage import Forecast
 from board.queue.wanted import Scope
 from board.tasks.models import tasks
 from board.tasks.states import Phase, Pool, Status
@@ -39,8 +40,8 @@ class Crew(Protocol):
         """Tasks of a lane that all workers together have begun per minute lately; 0 when not known."""
 
 
-# When limits that are reached by rate or day, of those asked about, let the next one start.
-Opening = Callable[[Connection, Collection[str]], Mapping[str, datetime]]
+# When the limits that are asked about let in what they hold back.
+Opening = Callable[[Connection, Collection[str]], Mapping[str, Forecast]]
 # The types of which outside programs have claimed work lately, of those that are asked about.
 AtWorkOutside = Callable[[Connection, Collection[str]], Collection[str]]
 
@@ -70,13 +71,28 @@ class Waiting:
                 answers[row["id"]] = answer
             else:
                 ready.append(row)
-        limited = [answer for answer in answers.values() if answer["code"] == "limit"]
-        opening = self.opening(connection, {answer["limit"] for answer in limited}) if limited else {}
-        for answer in limited:
-            if (opens := opening.get(answer["limit"])) is not None:
+        self._tell_opening(connection, answers, places)
+        return answers | self._of_ready(connection, ready, moment, rules, places) if ready else answers
+
+    def _tell_opening(self, connection: Connection, answers: Mapping[int, Answer], places: bool) -> None:
+        """Add to what waits for limits when they open, and how many each limit lets in before it."""
+        limited = {task: answer for task, answer in answers.items() if answer["code"] == "limit"}
+        scopes = {answer["limit"] for answer in limited.values()}
+        opening = self.opening(connection, scopes) if scopes else {}
+        before = {scope: held.places(connection, scope, MOST) for scope in scopes} if places else {}
+        for task, answer in limited.items():
+            scope, forecast = answer["limit"], opening.get(answer["limit"])
+            if forecast is not None and (opens := forecast.opens_at) is not None:
                 answer["opens_at"] = time(opens)
                 answer["message"] += f" The next one may start at {answer['opens_at']}."
-        return answers | self._of_ready(connection, ready, moment, rules, places) if ready else answers
+            if not places:
+                continue
+            place = before[scope].get(task)
+            answer.update({"behind": MOST, "more": True} if place is None else {"behind": place})
+            if forecast is None or place is None or (at := forecast.starts_at(place)) is None:
+                continue
+            answer.update(expected_at=time(at.replace(microsecond=0)), estimated=True)
+            answer["message"] += f" Expected start by its rate: {answer['expected_at']}."
 
     def _of_ready(
         self, connection: Connection, rows: Sequence[RowMapping], moment: datetime, rules: QueueRules, places: bool

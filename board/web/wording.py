@@ -238,6 +238,7 @@ NO_WORKER = {
 }
 _BEFORE = NN_("{n} task of its lane is before it.", "{n} tasks of its lane are before it.")
 _MORE_BEFORE = N_("More than {n} tasks of its lane are before it.")
+_KEPT_BEFORE = NN_("It lets {n} task in before this one.", "It lets {n} tasks in before this one.")
 _NEXT = N_("It is the next one of its lane.")
 CAUSE = {
     "timeout": N_("Time-out"),
@@ -321,6 +322,10 @@ def waiting(language: Language, waits: dict[str, Any]) -> str:
     behind: int | None = waits.get("behind")
     if waits["code"] == "no_worker":
         return label(language, NO_WORKER, waits["cause"])
+    if waits["code"] == "limit":
+        reason = label(language, WAITING, "limit")
+        kept = language.ngettext(*_KEPT_BEFORE, behind).format(n=language.number(behind)) if behind else ""
+        return f"{reason} {kept}".rstrip()
     if behind and waits.get("more"):
         return language.gettext(_MORE_BEFORE).format(n=language.number(behind))
     if behind:
