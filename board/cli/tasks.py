@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -14,6 +17,7 @@ from board import settings as all_settings
 from board.access.rights import CONSOLE
 from board.cli.output import AsJson, day, print_json, print_table, remark
 from board.rooms import Board, open_board
+from board.signals.signal import Call
 from board.tasks import acknowledge as acknowledging
 from board.tasks import intake, read
 from board.tasks.history import events_of
@@ -39,12 +43,12 @@ def submit(
     raw = sys.stdin.buffer.read() if str(file) == "-" else file.read_bytes()
     loaded = parse(raw)
     bodies = [TaskIn.model_validate(item) for item in (loaded if isinstance(loaded, list) else [loaded])]
-    board = _board()
-    with board.db.write() as tx:
-        prepared = [(body, board.intake.prepare(tx, body, BY)) for body in bodies]
-        taken = board.intake.store(tx, prepared, BY)
-    with board.db.read() as connection:
-        found = [(item, find(connection, item.task_id)) for item in taken]
+    with _opened() as board:
+        with board.db.write() as tx:
+            prepared = [(body, board.intake.prepare(tx, body, BY)) for body in bodies]
+            taken = board.intake.store(tx, prepared, BY)
+        with board.db.read() as connection:
+            found = [(item, find(connection, item.task_id)) for item in taken]
     answers = [
         {
             "task_id": item.task_id,
@@ -68,9 +72,8 @@ def tasks(
     as_json: AsJson = False,
 ) -> None:
     """List tasks, newest first."""
-    board = _board()
     filters = read.Filters(status=_split(status), type=_split(type))
-    with board.db.read() as connection:
+    with _opened() as board, board.db.read() as connection:
         page = read.list_tasks(connection, filters, limit=limit)
         if as_json:
             documents = board.task_documents(connection, page.rows, places=True)
@@ -86,8 +89,7 @@ def tasks(
 
 def show(task_id: TaskId, as_json: AsJson = False) -> None:
     """Show one task with its history."""
-    board = _board()
-    with board.db.read() as connection:
+    with _opened() as board, board.db.read() as connection:
         row = _task(connection, task_id)
         document = board.task_document(connection, row, places=True)
         events = [event_document(item) for item in events_of(connection, row["id"])]
@@ -118,10 +120,11 @@ def show(task_id: TaskId, as_json: AsJson = False) -> None:
 
 def cancel(task_id: TaskId, reason: Reason = None, as_json: AsJson = False) -> None:
     """Cancel a task; a running one is asked to stop."""
-    board = _board()
-    with board.db.write() as tx:
-        board.ledger.cancel(tx, board.ledger.lock(tx, _task(tx, task_id)["id"]), BY, reason)
-    _tell(board, task_id, as_json)
+    with _opened() as board:
+        with board.db.write() as tx:
+            board.ledger.cancel(tx, board.ledger.lock(tx, _task(tx, task_id)["id"]), BY, reason)
+        board.signals.send(Call.CANCEL)
+        _tell(board, task_id, as_json)
 
 
 def requeue(
@@ -137,13 +140,11 @@ def requeue(
     if type_version not in ("current", "original"):
         raise typer.BadParameter("use current or original.", param_hint="--type-version")
     version: Literal["current", "original"] = "original" if type_version == "original" else "current"
-    board = _board()
-    with board.db.write() as tx:
-        row = _task(tx, task_id)
-        intake.requeue(
-            tx, board.ledger, board.catalogue, row["id"], BY, reason=reason, from_work=from_work, type_version=version
-        )
-    _tell(board, task_id, as_json)
+    with _opened() as board:
+        again = partial(intake.requeue, reason=reason, from_work=from_work, type_version=version)
+        with board.db.write() as tx:
+            again(tx, board.ledger, board.catalogue, _task(tx, task_id)["id"], BY)
+        _tell(board, task_id, as_json)
 
 
 def acknowledge(
@@ -152,8 +153,7 @@ def acknowledge(
     as_json: AsJson = False,
 ) -> None:
     """Say that failures were seen, so that the tasks may be archived after their retention: all of them, or none."""
-    board = _board()
-    with board.db.write() as tx:
+    with _opened() as board, board.db.write() as tx:
         for task_id in task_ids:
             acknowledging.acknowledge(tx, board.ledger, _task(tx, task_id)["id"], BY, reason)
     if as_json:
@@ -163,8 +163,15 @@ def acknowledge(
         print(f"{canonical(task_id)}  acknowledged")
 
 
-def _board() -> Board:
-    return open_board(all_settings.load())
+@contextmanager
+def _opened() -> Iterator[Board]:
+    """The board of this folder and environment. What is done on it the other processes hear at once."""
+    board = open_board(all_settings.load())
+    board.signals.start(())
+    try:
+        yield board
+    finally:
+        board.close()
 
 
 def _task(connection: Connection, task_id: str) -> RowMapping:

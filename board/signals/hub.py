@@ -27,7 +27,9 @@ class Signals:
         self._hearers[call].append(hearer)
 
     def start(self, channels: Collection[Channel]) -> None:
-        """Listen to the other processes, and tell them what is sent here. Returns at once."""
+        """Listen to the other processes, and tell them what is sent here; without channels only that.
+
+        Returns at once."""
         self.callers.wanted = Channel.CALLERS in channels
         if self._carrier is not None:
             self._line = Line(self._carrier, self._me, channels, self._hear, self.ring)

@@ -25,8 +25,8 @@ LAST_WORD_SECONDS = 0.5  # at the end, what waits may take so long to go out
 
 
 class Line:
-    """me: this process, whose own messages it does not hear. caught_up: called when listening has begun (again), after
-    messages may have been lost."""
+    """me: this process, whose own messages it does not hear. channels: none where it only tells. caught_up: called
+    when listening has begun (again), after messages may have been lost."""
 
     def __init__(
         self,
@@ -43,6 +43,7 @@ class Line:
         self._loop = asyncio.new_event_loop()
         self._wanted = asyncio.Event()
         self._stopping = asyncio.Event()
+        self._sending = asyncio.Lock()  # one message after the other, to its end
         self._thread = threading.Thread(target=self._run, name="signals", daemon=True)
         self.listening = threading.Event()  # set while others are heard
         self._interrupted = False
@@ -74,14 +75,15 @@ class Line:
         self._loop.close()
 
     async def _until_stopped(self) -> None:
-        working = [self._loop.create_task(work) for work in (self._keep_listening(), self._keep_sending())]
+        works = [self._keep_listening(), self._keep_sending()] if self._channels else [self._keep_sending()]
+        working = [self._loop.create_task(work) for work in works]
         await self._stopping.wait()
-        for task in working:
-            task.cancel()
-        await asyncio.wait(working, timeout=LAST_WORD_SECONDS / 2)
         with suppress(Exception):
             async with asyncio.timeout(LAST_WORD_SECONDS):
                 await self._send()
+        for task in working:
+            task.cancel()
+        await asyncio.wait(working, timeout=LAST_WORD_SECONDS / 2)
         await self._carrier.close()
         await asyncio.wait(working)  # a driver may take its time to give up on a network that is silent
 
@@ -135,17 +137,18 @@ class Line:
 
     async def _send(self) -> None:
         """What waits, once more if the connection was cut; after that it is lost, and others find out by looking."""
-        with self._lock:
-            batch, self._batch = self._batch, Batch()
-        if not (messages := batch.messages(self._me)):
-            return
-        try:
-            async with asyncio.timeout(SEND_SECONDS):
-                await self._carrier.send(messages)
-        except TimeoutError:
-            await self._carrier.close()
-            raise
-        except Exception:
-            await self._carrier.close()
-            async with asyncio.timeout(SEND_SECONDS):
-                await self._carrier.send(messages)
+        async with self._sending:
+            with self._lock:
+                batch, self._batch = self._batch, Batch()
+            if not (messages := batch.messages(self._me)):
+                return
+            try:
+                async with asyncio.timeout(SEND_SECONDS):
+                    await self._carrier.send(messages)
+            except TimeoutError:
+                await self._carrier.close()
+                raise
+            except Exception:
+                await self._carrier.close()
+                async with asyncio.timeout(SEND_SECONDS):
+                    await self._carrier.send(messages)

@@ -30,6 +30,7 @@ from board.tasks.states import TERMINAL
 from board.worker.handing_out import WorkWanted
 from board.worker.registry import load_handlers
 from tests.heart import CALLER
+from tests.rig.board import RunBoard
 from tests.rig.postgres import Postgres
 from tests.rig.proxy import Proxy
 from tests.rig.receiver import Receiver
@@ -90,6 +91,7 @@ def pair(
     request: pytest.FixtureRequest, postgres_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Pair]:
     monkeypatch.setattr("board.worker.consumer.POLL_SECONDS", 600.0)
+    monkeypatch.setattr("board.upkeep.keeper.LOOK_SECONDS", 600.0)  # who leads looks for work as often
     monkeypatch.setattr("board.signals.callers.LOOK_SECONDS", 600.0)
     monkeypatch.setattr("board.api.claims.PAUSE", 600.0)
     made = Pair(postgres_url, request.getfixturevalue("redis_url") if request.param == "Redis" else "", tmp_path)
@@ -154,6 +156,32 @@ def test_a_running_task_is_cancelled_from_another_process(pair: Pair) -> None:
         pair.front.ledger.cancel(tx, pair.front.ledger.lock(tx, task), CALLER, None)
     pair.front.signals.send(Call.CANCEL)
     assert asyncio.run(settled(pair.front, task)) == "cancelled"
+
+
+def test_commands_are_heard_at_once(pair: Pair, run_board: RunBoard, tmp_path: Path) -> None:
+    gates: list[Gate] = [Gate(), Gate()]
+
+    async def hang(job: Job) -> Outcome:
+        gates[0].open()
+        await gates[1].passed()
+        return Success(result={})
+
+    worker = pair.work(Probe(hang))
+    env = {"BOARD_DATABASE_URL": pair.url, "BOARD_REDIS_URL": pair.redis}
+    (tmp_path / "task.json").write_text('{"type": "trial", "task_id": "T-1"}')
+
+    def command(*arguments: str) -> None:
+        done = run_board(*arguments, env=env)
+        assert done.returncode == 0, done.stderr
+        assert done.stderr == ""
+
+    command("submit", "task.json")
+    gates[0].wait(SOON)
+    command("cancel", "T-1")
+    worker.wait("T-1", "cancelled", timeout=SOON)
+    gates[1].open()
+    command("requeue", "T-1")
+    worker.wait("T-1", "done", timeout=SOON)
 
 
 def test_a_pause_and_its_end_are_followed(pair: Pair) -> None:
