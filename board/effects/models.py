@@ -136,7 +136,19 @@ class CallbackRight(SQLModel, table=True):
     late_at: datetime | None = time_field()  # the first that was; the history has noted it
 
 
+class OperationWait(SQLModel, table=True):
+    """A task that waits until another one's call under the same key is closed. attempt: its lease token then; a later
+    attempt does not wait any more."""
+
+    __tablename__ = "operation_waits"
+
+    task: int = Field(sa_column=Column(BigId, ForeignKey("tasks.id", ondelete="CASCADE"), primary_key=True))
+    attempt: int = Field(sa_column=Column(BigInteger(), nullable=False))
+    operation: int = Field(sa_column=Column(BigId, ForeignKey("operations.id", ondelete="CASCADE"), nullable=False))
+
+
 operations = table_of(Operation)
 deliveries = table_of(Delivery)
 operation_events = table_of(OperationEvent)
 callback_rights = table_of(CallbackRight)
+operation_waits = table_of(OperationWait)

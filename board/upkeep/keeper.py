@@ -65,6 +65,7 @@ class Keeper:
             Chore("find out who leads", self._leader.seek, LOOK_SECONDS, alone=False),
             Chore("finish grace times", lambda: sweep.finish_grace(db, ledger), 1.0, alone=False),
             Chore("rescue lost leases", lambda: sweep.rescue_leases(db, ledger, catalogue), min(10.0, lease), False),
+            Chore("wake those who wait for a call", lambda: sweep.wake_waiting(db, ledger), 1.0, alone=True),
             Chore("fire schedules", firing.fire, 1.0, alone=True),
             Chore("age waiting tasks", lambda: ageing.age(db, ledger, ageing_after), AGEING_SECONDS, alone=True),
             Chore(

@@ -11,7 +11,7 @@ from sqlalchemy import Connection, RowMapping, Select, select, update
 from board.catalogue.store import Catalogue
 from board.db.clock import now
 from board.db.engine import Database
-from board.effects import operations, outside
+from board.effects import operations, outside, waits
 from board.review.policy import Reason
 from board.tasks.history import TIMER, By
 from board.tasks.ledger import Ledger, Stale
@@ -34,6 +34,17 @@ def rescue_leases(db: Database, ledger: Ledger, catalogue: Catalogue) -> int:
     """Tasks whose lease ran out come back, are given up, or stop when that was asked. Returns how many."""
     lost = select(tasks).where(RUNNING, tasks.c.lease_until < now()).order_by(tasks.c.lease_until)
     return _each(db, lost, lambda tx, row: _rescue(tx, ledger, catalogue, row))
+
+
+def wake_waiting(db: Database, ledger: Ledger) -> int:
+    """Tasks that wait for another one's call go on once it is closed. Returns how many."""
+    note = "The call that it waited for is closed."
+
+    def wake(tx: Connection, row: RowMapping) -> None:
+        waits.leave(tx, row["id"])
+        ledger.move(tx, row, Move.RUN_NOW, SWEEP, changes={"ready_at": now()}, note=note)
+
+    return _each(db, waits.over(), wake)
 
 
 def _each(db: Database, found: Select[Any], move: Callable[[Connection, RowMapping], object]) -> int:

@@ -11,7 +11,7 @@ from sqlalchemy import RowMapping
 
 from board.db.clock import read_now
 from board.db.engine import Database
-from board.effects import calls, journal, operations
+from board.effects import calls, journal, operations, waits
 from board.effects.callbacks import Documents, envelope
 from board.effects.http import MAX_ANSWER
 from board.effects.operations import Delivered
@@ -99,7 +99,10 @@ class AttemptJob:
         by = By("worker", self.row["lease_owner"] or "", "worker")
         with self.db.write() as tx:
             stored = operations.by_key(tx, self.operation_key)
-            if stored is None or isinstance(found, OperationBusy):
+            if stored is None:
+                return
+            if isinstance(found, OperationBusy):
+                waits.enter(tx, self.lease, stored["id"])
                 return
             about = {"operation": str(stored["id"])}
             if isinstance(found, OperationConflict):

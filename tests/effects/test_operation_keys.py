@@ -6,12 +6,10 @@ import json
 from typing import Any
 
 import pytest
-from sqlalchemy import update
 
 from board.effects import journal, operations
 from board.effects.models import operation_events
 from board.tasks.edit import TaskEdit, apply
-from board.tasks.models import tasks
 from board.tasks.requeue import requeue
 from tests.effects.test_actions import POST_KEY, publishing
 from tests.rig.receiver import Receiver, Reply
@@ -94,9 +92,8 @@ def test_the_second_waits_while_nobody_knows_and_goes_on_once_a_person_does(
         document = board.board.task_document(connection, waiting)
     assert document["waiting_for"]["code"] == "reconciling"
     board.decide("T-1", "happened", reason="It is online.", reference="post-9")
-    with board.board.db.write() as tx:
-        tx.execute(update(tasks).where(tasks.c.task_id == "T-2").values(ready_at=tasks.c.created_at))
     board.wait("T-2", "done")
+    assert "run_now" in board.kinds("T-2"), "woken, and not by its own time"
     assert board.attempts("T-2")[-1]["reference"] == "post-9"
     assert len(receiver.requests) == 1
 
@@ -133,6 +130,9 @@ def test_a_refused_action_that_its_task_will_try_again_is_not_taken_away(
     waiting = board.wait("T-2", "retrying")
     assert "Task T-1 is just doing the same" in waiting["last_error"]
     assert len(receiver.requests) == 1
+    board.cancel("T-1")  # nobody will try it again now: the other one may
+    board.wait("T-2", "done")
+    assert len(receiver.requests) == 2
 
 
 def test_what_was_sent_and_is_unknown_is_not_sent_with_another_content_even_to_a_receiver_that_drops_repeats(
