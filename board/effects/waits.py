@@ -5,7 +5,7 @@ Without this they would look again by themselves, after half a minute and ever m
 
 from __future__ import annotations
 
-from sqlalchemy import Connection, RowMapping, Select, delete, exists, insert, or_, select
+from sqlalchemy import Connection, RowMapping, Select, delete, exists, insert, or_, select, tuple_
 
 from board.effects.models import operation_waits, operations
 from board.tasks.ledger import Lease
@@ -36,8 +36,9 @@ def over() -> Select[RowMapping]:
         (operations.c.status == "rejected") & ~pursued & dropped.is_not(True),
     )
     waiting = (
-        select(operation_waits.c.task)
+        select(operation_waits.c.task, operation_waits.c.attempt)
         .join(operations, operations.c.id == operation_waits.c.operation)
-        .where(closed, operation_waits.c.attempt == tasks.c.lease_token)
+        .where(closed)
     )
-    return select(tasks).where(tasks.c.id.in_(waiting), tasks.c.status == Status.RETRYING)
+    this = tuple_(tasks.c.id, tasks.c.lease_token)
+    return select(tasks).where(this.in_(waiting), tasks.c.status == Status.RETRYING)

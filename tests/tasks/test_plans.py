@@ -10,14 +10,14 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from sqlalchemy import event, insert, text
+from sqlalchemy import event, insert, text, update
 
 from board.db.clock import read_now
 from board.db.engine import Database
-from board.effects import listing
+from board.effects import incoming, listing, waits
 from board.effects.deliver import Outbox
 from board.effects.listing import Filter
-from board.effects.models import operations
+from board.effects.models import callback_rights, operation_waits, operations
 from board.queue import ledger_queue
 from board.queue.redis_lines import Place
 from board.queue.wanted import Scope
@@ -33,6 +33,7 @@ STATUSES = (
     ["done"] * 70 + ["failed"] * 5 + ["cancelled"] * 5 + ["needs_review"] * 5 + ["pending"] * 12 + ["running"] * 3
 )
 
+NONE = {"answer": None, "answered_at": None}
 LOST_BELOW = 1000  # of the first thousand the leases have run out
 LOST = 30
 
@@ -220,6 +221,37 @@ def test_what_waits_for_a_persons_word_is_counted_on_every_page(full: Database) 
         [plan] = found
         assert all(index in plan for index in indexes), plan
         assert not re.search(r"(Seq Scan on|SCAN) operations(?! USING)", plan), plan
+
+
+def test_callbacks_are_found_by_their_token_and_their_task(full: Database) -> None:
+    with full.write() as tx:
+        now = read_now(tx)
+        right = {"attempt": 1, "created_at": now}
+        answer = {"answer": {"status": "succeeded", "result": 1}, "answered_at": now}
+        rows = [right | {"token_hash": f"h-{n}", "task": n} for n in range(1, ROWS // 2)]
+        tx.execute(insert(callback_rights), [row | (answer if row["task"] % 100 == 7 else NONE) for row in rows])
+        tx.execute(text("ANALYZE"))
+    with plans(full) as looking, full.read() as connection:
+        assert len(incoming.answers(connection, range(1, 501))) == 5
+    with plans(full) as finding, full.read() as connection, pytest.raises(incoming.NoSuchRight):
+        incoming.find(connection, "no such token")
+    for plan in (*looking, *finding):
+        assert not re.search(r"(Seq Scan on|SCAN) callback_rights\b", plan), plan
+
+
+def test_who_waits_for_a_call_is_found_without_a_look_at_the_others(full: Database) -> None:
+    with full.write() as tx:
+        tx.execute(update(tasks).where(tasks.c.id <= 50).values(status="retrying"))
+        # Calls of the rows above: every fiftieth is still open, the others are confirmed.
+        waits_for = [{"task": n, "attempt": 0, "operation": n if n <= 3 else 50 * n + 1} for n in range(1, 51)]
+        waits_for[0]["operation"] = 2
+        tx.execute(insert(operation_waits), waits_for)
+        tx.execute(text("ANALYZE"))
+    with plans(full) as waking, full.read() as connection:
+        woken = connection.execute(waits.over()).mappings().all()
+    assert sorted(row["id"] for row in woken) == [1, 2, 3]
+    for plan in waking:
+        assert not re.search(r"(Seq Scan on|SCAN) (tasks|operations)\b", plan), plan
 
 
 class Types:
