@@ -1,54 +1,45 @@
 """The `board` command. Each group of commands is a file of its own: thin, the rule stays in the room it calls.
 
-A group file holds one `typer.Typer` named `app` and is added below with `add_typer`; a command without a group is one
-function, added with `app.command()`. Every command takes `--json` (`output.AsJson`), opens the board with
-`context.opened()`, prints its answer to stdout and everything else to stderr, and lets errors rise: `main` says them.
+A group file holds one `typer.Typer`; a command without a group is one function. Both have their line below, and are
+loaded when they are called. Every command takes `--json` (`output.AsJson`), opens the board with `context.opened()`,
+prints its answer to stdout and everything else to stderr, and lets errors rise: `main` says them.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import typer
 
-from board.cli import catalogue, keys, serve, tasks, users
-from board.cli.archive import archive
-from board.cli.backup import backup, restore
-from board.cli.doctor import doctor
-from board.cli.errors import sentence
-from board.cli.migrate import migrate
+from board.cli.lazy import PLAIN, Entry, group_of
 
-app = typer.Typer(
-    name="board",
-    help="The AI Task Board: tasks, reviews and side effects between Dify, n8n and people.",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,  # they print tracebacks, and the values of variables with them
-    rich_markup_mode=None,  # plain text: no boxes around errors in logs
-)
-_COMMANDS: tuple[Callable[..., None], ...] = (
-    serve.up,
-    serve.api,
-    serve.worker,
-    migrate,
-    doctor,
-    tasks.submit,
-    tasks.tasks,
-    tasks.show,
-    tasks.cancel,
-    tasks.requeue,
-    tasks.acknowledge,
-    archive,
-    backup,
-    restore,
-)
-for command in _COMMANDS:
-    app.command()(command)
-app.add_typer(catalogue.types, name="types")
-app.add_typer(catalogue.connections, name="connections")
-app.add_typer(users.app, name="users")
-app.add_typer(keys.app, name="keys")
+COMMANDS = {
+    "up": Entry("serve:up", "Everything in one process: the API, the pages and the work."),
+    "api": Entry("serve:api", "The API and the pages alone; workers run beside it."),
+    "worker": Entry("serve:worker", "A worker alone: takes tasks and runs their handlers."),
+    "migrate": Entry("migrate:migrate", "Bring the database's schema up to this program."),
+    "doctor": Entry("doctor:doctor", "Check settings, data, database, clock, key and Redis."),
+    "submit": Entry("tasks:submit", "Put tasks in."),
+    "tasks": Entry("tasks:tasks", "List tasks, newest first."),
+    "show": Entry("tasks:show", "Show one task with its history."),
+    "cancel": Entry("tasks:cancel", "Cancel a task; a running one is asked to stop."),
+    "requeue": Entry("tasks:requeue", "Put a failed or cancelled task back."),
+    "acknowledge": Entry("tasks:acknowledge", "Say that failures were seen."),
+    "archive": Entry("archive:archive", "Take what is old out of the tables, now."),
+    "backup": Entry("backup:backup", "Write the SQLite database to a new file."),
+    "restore": Entry("backup:restore", "Put a backup in the place of the SQLite database."),
+    "types": Entry("catalogue:types", "Task types."),
+    "connections": Entry("catalogue:connections", "Connections to Dify and webhooks."),
+    "users": Entry("users:app", "People who may sign in."),
+    "keys": Entry("keys:app", "API keys for programs."),
+}
+app = typer.Typer(name="board", no_args_is_help=True, cls=group_of(COMMANDS), **PLAIN)
+
+
+@app.callback()
+def board() -> None:
+    """The AI Task Board: tasks, reviews and side effects between Dify, n8n and people."""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -59,5 +50,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     try:
         app(arguments, prog_name="board")
     except Exception as error:
+        from board.cli.errors import sentence  # which knows the errors of all rooms, and so loads them
+
         print(sentence(error), file=sys.stderr)
         sys.exit(1)

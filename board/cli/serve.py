@@ -8,11 +8,9 @@ from typing import Annotated
 
 import typer
 
-from board import demo as demos
 from board import logs, serve
 from board import settings as all_settings
 from board.access import links
-from board.app import build_app
 from board.cli.output import AsJson, remark
 from board.db import migrate, place
 from board.health_port import HealthPort
@@ -32,6 +30,10 @@ def up(
     as_json: AsJson = False,
 ) -> None:
     """Everything in one process: migrates the database, serves the API and the pages, and does the work."""
+    from board import demo as demos  # here and in `api`: a worker alone needs no web server
+    from board.app import build_app
+    from board.serve_web import serve_api
+
     bound = serve.listen(host, port)
     settings = _settings(host, bound.getsockname()[1])
     migrate.upgrade(settings.database_url)
@@ -47,17 +49,20 @@ def up(
             demos.fill(board, found, f"http://127.0.0.1:{bound.getsockname()[1]}")
         _greet(board, as_json, worker=True)
 
-    serve.serve_api(board, app, bound, ready)
+    serve_api(board, app, bound, ready)
 
 
 def api(host: Host = "127.0.0.1", port: Port = 8000, as_json: AsJson = False) -> None:
     """The API and the pages alone; workers run beside it. Never migrates."""
+    from board.app import build_app
+    from board.serve_web import serve_api
+
     bound = serve.listen(host, port)
     board = open_board(_settings(host, bound.getsockname()[1]))
     if board.db.is_sqlite:
         with board.db.read() as connection:
             presence.refuse_second_host(connection)
-    serve.serve_api(board, build_app(board), bound, lambda: _greet(board, as_json, worker=False))
+    serve_api(board, build_app(board), bound, lambda: _greet(board, as_json, worker=False))
 
 
 def worker(

@@ -20,7 +20,8 @@ import uvicorn
 from board import settings
 from board.app import build_app
 from board.rooms import Board, open_board
-from board.serve import _Server, listen
+from board.serve import listen
+from board.serve_web import _Server
 from board.tasks.bodies import TaskIn
 from tests.api.conftest import Api, OpenApi
 from tests.rig.working import CALLER

@@ -5,7 +5,9 @@ import sys
 from pathlib import Path
 
 import pytest
+import typer
 
+from board.cli import COMMANDS, app
 from board.cli.errors import sentence
 from tests.cli.conftest import Run
 
@@ -114,3 +116,24 @@ def test_a_process_of_its_own_ends_with_the_code(tmp_path: Path) -> None:
         ended.stderr
         == "The database is empty. Run `board migrate` first, or use `board up`, which does it by itself.\n"
     )
+
+
+@pytest.mark.parametrize(
+    ("load", "kept_out"),
+    [
+        ("from board.cli import main\nwith contextlib.suppress(SystemExit):\n    main(['--help'])", "sqlalchemy"),
+        ("import board.cli.serve", "fastapi"),  # a worker alone needs no web server
+    ],
+)
+def test_a_command_loads_what_it_needs_only(load: str, kept_out: str, pytestconfig: pytest.Config) -> None:
+    program = f"import contextlib, sys\n{load}\nsys.exit({kept_out!r} in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, cwd=pytestconfig.rootpath, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_each_line_of_the_help_has_its_command() -> None:
+    for name, entry in COMMANDS.items():
+        made = typer.main.get_command(app).commands[name]
+        assert made.name == name
+        assert made.help, name
+        assert len(entry.help) < 65, "it fits on a line of a terminal of 80 columns"

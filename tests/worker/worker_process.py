@@ -22,7 +22,8 @@ from board.app import build_app
 from board.ports import Job, Outcome, Success
 from board.queue.wanted import Taken
 from board.rooms import open_board
-from board.serve import listen, serve_api, serve_consumer
+from board.serve import listen, serve_consumer
+from board.serve_web import serve_api
 from board.worker.registry import load_handlers
 from tests.rig.working import Probe
 
