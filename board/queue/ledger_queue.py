@@ -13,7 +13,7 @@ from board.db.engine import Database
 from board.queue.admission import Admission
 from board.queue.gate import Gate
 from board.queue.lanes import Rounds
-from board.queue.wanted import Scope, Taken, Wanted
+from board.queue.wanted import Room, Scope, Taken, Wanted
 from board.tasks.ledger import Ledger
 from board.tasks.models import tasks
 from board.tasks.states import Pool
@@ -69,12 +69,14 @@ class LedgerQueue:
     def _share(self, connection: Connection, wanted: Wanted) -> tuple[dict[int, int], bool]:
         """How much each lane gives, and whether it is a suspect that must run alone."""
         scope = wanted.scope
-        seen = look(connection, scope, wanted.slots)
+        turns = wanted.slots + wanted.ahead
+        seen = look(connection, scope, turns)
         if seen.suspect:
             if wanted.busy and not seen.patient_suspect:
                 return {}, False  # take nothing until this claimer is empty: the suspect runs alone
             return dict.fromkeys(scope.lanes, 1), True
-        return self._rounds.share(scope.kind, wanted.weights, wanted.slots, wanted.rest, seen.ready), False
+        rest = wanted.rest + wanted.ahead
+        return self._rounds.share(scope.kind, wanted.weights, turns, rest, seen.ready), False
 
 
 class Seen(NamedTuple):
@@ -129,19 +131,28 @@ def take(
 
     suspects: only tasks that must run alone, and only one.
     """
-    most = 1 if suspects else wanted.slots
+    most = 1 if suspects else wanted.slots + wanted.ahead
+    room = Room(wanted)
     found: list[RowMapping] = []
     for lane in sorted(shares):
         if len(found) >= most:
             break
         number = min(shares[lane], most - len(found))
-        found += _of_lane(tx, ledger, admission, wanted.scope, lane, number, suspects=suspects)
+        found += _of_lane(tx, ledger, admission, wanted.scope, room, lane, number, suspects=suspects)
     admission.close()
     return ledger.claim(tx, found, worker=wanted.worker, lease=wanted.lease, by=wanted.by)
 
 
 def _of_lane(
-    tx: Connection, ledger: Ledger, admission: Admission, scope: Scope, lane: int, number: int, *, suspects: bool
+    tx: Connection,
+    ledger: Ledger,
+    admission: Admission,
+    scope: Scope,
+    room: Room,
+    lane: int,
+    number: int,
+    *,
+    suspects: bool,
 ) -> list[RowMapping]:
     """The first of a lane that may start. What limits refuse leaves the line, and is looked past."""
     found: list[RowMapping] = []
@@ -155,9 +166,10 @@ def _of_lane(
             pool=scope.pool,
             narrow=[*scope.narrow(), *admission.past([row["id"] for row in found])],
         )
-        admitted = admission.admit(candidates)
+        fitting = room.fitting(candidates)
+        admitted = admission.admit(fitting)
         found += admitted
-        if len(admitted) == len(candidates) or len(found) == number:
+        if len(admitted) == len(candidates) or len(found) == number or len(fitting) < len(candidates):
             break
     if len(admission.refused) > refused:
         if suspects:

@@ -70,6 +70,8 @@ class Wanted:
 
     slots: how many tasks it can begin. rest: how many of them P1 to P3 may take together, because a slot is kept for a
     rush order. lease: seconds. busy: it runs other work, beside which a suspect is not begun unless it has waited long.
+    ahead: so many more may be claimed that find no slot yet, if they are expected to end at once: `swift` says it of a
+    candidate. A queue may leave these out.
     by: who claims, left out the worker of that name. within: called with the claimed rows inside the transaction.
     """
 
@@ -80,8 +82,32 @@ class Wanted:
     lease: float
     weights: Sequence[int] = DEFAULT_WEIGHTS
     busy: bool = False
+    ahead: int = 0
+    swift: Callable[[RowMapping], bool] = lambda _: False
     by: By | None = None
     within: Within | None = None
+
+
+class Room:
+    """For one claim: which candidates find a place, in their order. With nothing claimed ahead all do, because no more
+    are asked for than there are slots."""
+
+    def __init__(self, wanted: Wanted) -> None:
+        self._free, self._rest = wanted.slots, wanted.rest
+        self._swift = wanted.swift if wanted.ahead else None
+
+    def fitting(self, rows: Sequence[RowMapping]) -> Sequence[RowMapping]:
+        """The candidates up to the first that needs a slot and gets none."""
+        if self._swift is None:
+            return rows
+        for number, row in enumerate(rows):
+            if self._swift(row):
+                continue
+            if self._free <= 0 or (row["lane"] != 0 and self._rest <= 0):
+                return rows[:number]
+            self._free -= 1
+            self._rest -= row["lane"] != 0
+        return rows
 
 
 @dataclass(frozen=True, slots=True)

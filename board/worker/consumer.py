@@ -14,30 +14,29 @@ import time
 from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
-from functools import partial
 
 from apscheduler.executors.pool import ThreadPoolExecutor as SchedulerThreads
 from apscheduler.schedulers.background import BackgroundScheduler
-from sqlalchemy import RowMapping, select
+from sqlalchemy import select
 
 from board.db.clock import read_now
 from board.db.engine import Database
 from board.effects.deliver import Outbox
 from board.effects.http import Doors
 from board.effects.sender import Sender
-from board.logs import first_line
 from board.patience import Patience
 from board.ports import CANCELLED
 from board.queue import live
 from board.queue.live import QueueRules
 from board.queue.wanted import Queue, Scope, Wanted
-from board.tasks.ledger import Lease, Ledger
+from board.tasks.ledger import Ledger
 from board.tasks.models import tasks
 from board.upkeep import watch
 from board.upkeep.keeper import Chore, Keeper
 from board.upkeep.watch import Watch
+from board.worker.holding import Claimed, Holding
 from board.worker.mailbox import Mailbox
-from board.worker.preparing import Prepared, Preparer, Read
+from board.worker.preparing import Preparer, Read
 from board.worker.presence import BEAT_SECONDS, Presence
 from board.worker.run import Runner
 from board.worker.slots import Slots
@@ -82,18 +81,13 @@ class Consumer:
         self.on_lost: Callable[[str], None] = lambda _: None  # told once, when the database is gone for good
         self.looked_at = time.monotonic()  # when work was last asked for, with success
         self._db, self._ledger, self._queue = db, ledger, queue
-        self._preparer, self._runner, self._keeper, self._presence, self._watch = (
-            preparer,
-            runner,
-            keeper,
-            presence,
-            watcher,
-        )
+        self._preparer, self._keeper, self._presence, self._watch = preparer, keeper, presence, watcher
         self._mailbox = mailbox
-        mailbox.park = self._park
         self._concurrency, self._lease = concurrency, lease
         self._zone, self._weights = zone, weights
-        self._slots = Slots(concurrency, reserved_p0)
+        self._work_wanted = asyncio.Event()
+        self._held = Holding(runner, Slots(concurrency, reserved_p0), name, self._work_wanted.set)
+        mailbox.park = self._held.park
         self._weights_now = weights
         self._rules: QueueRules | None = None  # not read yet: nothing is taken, as it may be paused
         self._beyond: Collection[str] = ()  # types whose handler is not installed here: another worker may have it
@@ -104,10 +98,7 @@ class Consumer:
         self._loop = asyncio.new_event_loop()
         self._loop_thread = threading.Thread(target=self._run_loop, name="handlers", daemon=True)
         self._loop_seen = time.monotonic()  # when the loop last had a moment for anything
-        self._held: dict[Lease, asyncio.Task[None] | None] = {}  # None: claimed, not yet begun
-        self._work_wanted = asyncio.Event()
         self._alarm: asyncio.TimerHandle | None = None
-        self._alone: Lease | None = None  # the suspect that runs: nothing is begun beside it
         self._stopping = False
         self._entered = False
         self._scheduler = BackgroundScheduler(
@@ -181,24 +172,25 @@ class Consumer:
         """
         if not self._scheduler.running:
             return  # never started, or stopped already
-        self._stopping = self._patience.over = True
+        self._stopping = self._held.stopping = self._patience.over = True
         logging.getLogger("apscheduler").setLevel(logging.CRITICAL)  # a job that just wanted to begin is no error
         self._scheduler.shutdown(wait=False)
         done = asyncio.run_coroutine_threadsafe(self._wind_down(), self._loop)
         try:
             done.result(timeout=STOP_SECONDS)
         except TimeoutError:
-            log.warning("%d task(s) did not stop in time; their leases will run out", len(self._held))
+            log.warning("%d task(s) did not stop in time; their leases will run out", len(self._held.leases()))
         _briefly(self._say_goodbye)
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._loop_thread.join(timeout=0.5)
-        if not self._loop_thread.is_alive() and not self._held:
+        if not self._loop_thread.is_alive() and not self._held.leases():
             self._loop.close()
 
     # -- on the scheduler's threads ---------------------------------------------------------------------------------
 
     def _tick(self) -> None:
         self._loop.call_soon_threadsafe(self._see_loop)
+        self._loop.call_soon_threadsafe(self._held.hand_back_late)
         self._stop_cancelled()
         self._look_for_answers()
         self._patience.run("read the queue's settings", self._read_rules)
@@ -218,7 +210,7 @@ class Consumer:
     def _look_at_database(self) -> None:
         def look() -> None:
             if (reason := self._watch.look()) is not None and not self._stopping:
-                self._stopping = self._patience.over = True
+                self._stopping = self._held.stopping = self._patience.over = True
                 self.on_lost(reason)
 
         self._patience.run("look whether the database is still the same", look)
@@ -241,7 +233,7 @@ class Consumer:
 
     def _renew(self, seconds: float) -> None:
         """A sign of life of the worker and of every lease it holds, in one transaction."""
-        held = list(self._held)
+        held = self._held.leases()
 
         def renew() -> None:
             with self._db.write() as tx:
@@ -249,7 +241,7 @@ class Consumer:
                 alive = self._ledger.renew(tx, self.name, held, seconds) if held else {}
             for lease in held:
                 if lease.task not in alive:  # just settled, or lost: then nothing of this attempt counts any more
-                    self._cancel(lease)
+                    self._held.cancel(lease, self._loop)
 
         self._patience.run("renew leases", renew)
 
@@ -262,7 +254,7 @@ class Consumer:
         self._patience.run("say goodbye", leave)
 
     def _stop_cancelled(self) -> None:
-        held = {lease.task: lease for lease in list(self._held)}
+        held = {lease.task: lease for lease in self._held.leases()}
         if not held:
             return
 
@@ -271,7 +263,7 @@ class Consumer:
             with self._db.read() as connection:
                 asked = list(connection.execute(query).scalars())
             for task in asked:
-                self._cancel(held[task], CANCELLED)
+                self._held.cancel(held[task], self._loop, CANCELLED)
 
         self._patience.run("look for cancelled tasks", look)
 
@@ -283,19 +275,15 @@ class Consumer:
             self._work_wanted.clear()
             try:
                 while taken := await asyncio.to_thread(self._take):
-                    for row, prepared in taken:
-                        self._begin(row, prepared)
+                    await self._held.begin(taken)
                 self.looked_at = time.monotonic()
                 self._patience.worked("claim work")
             except Exception as error:
                 self._patience.failed("claim work", error)
 
-    def _take(self) -> list[tuple[RowMapping, Prepared | Exception]]:
+    def _take(self) -> list[Claimed]:
         rules = self._rules
-        if self._stopping or self._alone is not None or rules is None or rules.paused:
-            return []
-        free, rest = self._slots.free()
-        if free <= 0:
+        if self._stopping or rules is None or rules.paused or (room := self._held.room()) is None:
             return []
         read: list[Read | Exception] = []
         taken = self._queue.claim(
@@ -306,22 +294,21 @@ class Consumer:
                     only_begun=self._beyond,
                     only_lanes=self._only_lanes,
                 ),
-                slots=free,
-                rest=rest,
+                slots=room.free,
+                rest=room.rest,
+                ahead=room.ahead,
+                swift=self._held.ahead.swift,
                 worker=self.name,
                 lease=self._lease,
                 weights=self._weights_now,
-                busy=bool(self._slots.holders),
+                busy=self._held.busy,
                 within=lambda tx, rows: read.extend(self._preparer.read(tx, rows)),
             )
         )
         if taken.again is not None:  # a limit opens by time, and nobody tells
             self._loop.call_soon_threadsafe(self._wake_in, taken.again)
-        for row in taken.rows:  # from now on the heartbeat keeps them, even if the loop is blocked before they begin
-            lease = Lease(row["id"], row["lease_token"])
-            self._held[lease] = None
-            self._alone = lease if taken.alone else None
-            self._slots.hold(lease, urgent=row["lane"] == 0)
+        self._held.hold(taken.rows, room, alone=taken.alone)
+        for row in taken.rows:
             self._presence.took(row["lane"])
         return list(zip(taken.rows, self._preparer.prepare(taken.rows, read, self._doors), strict=True))
 
@@ -335,48 +322,18 @@ class Consumer:
         self._mailer = self._loop.create_task(self._sender.keep_sending())
         self._loop.run_forever()
 
-    def _begin(self, row: RowMapping, prepared: Prepared | Exception) -> None:
-        lease = Lease(row["id"], row["lease_token"])
-        task = self._loop.create_task(self._runner.run(row, self.name, prepared))
-        self._held[lease] = task
-        task.add_done_callback(partial(self._ended, lease))
-
-    def _ended(self, lease: Lease, task: asyncio.Task[None]) -> None:
-        self._held.pop(lease, None)
-        self._slots.release(lease)
-        if lease == self._alone:
-            self._alone = None
-        if not task.cancelled() and (error := task.exception()) is not None and not self._stopping:
-            # Most likely the database was away when the result was to be written; the sweep brings the task back.
-            log.error("an attempt could not be settled: %s", first_line(error))
-        self._work_wanted.set()
-
-    def _park(self, lease: Lease) -> None:
-        """An attempt only waits for its callback: it keeps its lease, and its slot is free for other work."""
-        self._slots.release(lease)
-        if lease == self._alone:
-            self._alone = None
-        self.wake()
-
-    def _cancel(self, lease: Lease, why: str | None = None) -> None:
-        def cancel() -> None:
-            if (task := self._held.get(lease)) is not None:
-                task.cancel(why)
-
-        self._loop.call_soon_threadsafe(cancel)
-
     async def _wind_down(self) -> None:
         # The last heartbeat, which must last until all is handed back.
         self._loop.run_in_executor(None, self._renew, max(self._lease, 2 * STOP_SECONDS))
         self._work_wanted.set()
         await self._claimer  # what it has just claimed is begun, and handed back with the rest
+        self._held.hand_back_all()
         self._mailer.cancel()
         # Who only waits for a callback does so elsewhere: nobody waits for that here.
-        busy = [self._held[lease] for lease in list(self._held) if lease in self._slots.holders]
-        working = [*filter(None, busy), *self._sender.sending]
+        working = [*self._held.at_work(), *self._sender.sending]
         if working:
             await asyncio.wait(working, timeout=FINISH_SECONDS)
-        working = [*filter(None, self._held.values()), *self._sender.sending]
+        working = [*self._held.begun(), *self._sender.sending]
         for task in working:
             task.cancel()
         await asyncio.gather(*working, return_exceptions=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Callable
 
 from sqlalchemy import RowMapping
 
@@ -43,14 +44,18 @@ class Runner:
         self._db = db
         self._endings = Together(Endings(db, ledger, catalogue).write, most=ENDINGS_AT_ONCE, urgency=_lane)
 
-    async def run(self, row: RowMapping, worker: str, prepared: Prepared | Exception) -> None:
+    async def run(
+        self, row: RowMapping, worker: str, prepared: Prepared | Exception, through: Callable[[Outcome | None], None]
+    ) -> None:
         """One attempt. Whatever happens inside, the task is settled, or left to the sweep when the lease is lost.
 
-        prepared: the attempt, or why it cannot begin.
+        prepared: the attempt, or why it cannot begin. through: told the outcome before it is written.
         """
         lease = Lease(row["id"], row["lease_token"])
         by = By("worker", worker, "worker")
         job = prepared.job if isinstance(prepared, Prepared) else None
+        outcome: Outcome | None = None  # stopped from outside
+        cancelled: asyncio.CancelledError | None = None
         try:
             if isinstance(prepared, Exception):
                 raise prepared
@@ -58,11 +63,9 @@ class Runner:
         except NotRunnable as error:
             outcome = error.failure
         except Stopped:
-            await self._endings.ask(Ended(row, lease, by, None))
-            return
-        except asyncio.CancelledError:
-            await self._endings.ask(Ended(row, lease, by, None))
-            raise
+            pass
+        except asyncio.CancelledError as error:
+            cancelled = error
         except Exception as error:  # the database was away, or a secret cannot be opened
             if isinstance(error, AWAY):
                 log.error("task %s could not be prepared: %s", row["task_id"], first_line(error))
@@ -70,10 +73,19 @@ class Runner:
                 log.exception("task %s could not be prepared", row["task_id"])
             message = f"The attempt could not begin: {type(error).__name__}. The log has the details."
             outcome = Failure(ErrorClass.TRANSIENT, Cause.PRECONDITION, message)
-        operation = job.operation if job else None
-        may_resend = job is not None and job.may_resend
-        tries = tuple(job.tries) if job else ()
-        await self._endings.ask(Ended(row, lease, by, outcome, operation, may_resend, tries))
+        through(outcome)
+        if outcome is None or job is None:
+            ended = Ended(row, lease, by, outcome)
+        else:
+            ended = Ended(row, lease, by, outcome, job.operation, job.may_resend, tuple(job.tries))
+        await self._endings.ask(ended)
+        if cancelled is not None:
+            raise cancelled
+
+    async def hand_back(self, row: RowMapping, worker: str) -> None:
+        """Give back what was claimed and has not begun."""
+        lease = Lease(row["id"], row["lease_token"])
+        await self._endings.ask(Ended(row, lease, By("worker", worker, "worker"), None))
 
     # -- during ---------------------------------------------------------------------------------------------------
 

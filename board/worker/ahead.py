@@ -1,0 +1,52 @@
+"""How many tasks a worker claims beyond its slots: as many as it will have begun before anybody notices.
+
+Work that ends at once is not held up by the number of slots but by what each claim and each commit costs. Of a type
+whose last attempt took no time, more is claimed than there are slots. It waits in this process for a moment; no more
+runs at once than the slots allow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+
+from sqlalchemy import RowMapping
+
+from board.ports import Outcome, Success
+
+# An attempt that took no longer, in seconds, took no time.
+SWIFT_SECONDS = 0.001
+# So many more at most: together they take a fifth of a second, by which a rush order that needs all slots could come
+# later, or another worker could have begun them. More would gain little, as with board.worker.run.ENDINGS_AT_ONCE.
+MOST_AHEAD = 200
+
+
+class Ahead:
+    """The memory of one worker. slots: how many it has."""
+
+    def __init__(self, slots: int) -> None:
+        self.most = 0  # may be claimed beyond the slots now
+        self._slots = slots
+        self._swift: set[Hashable] = set()
+
+    def swift(self, row: RowMapping) -> bool:
+        """Whether a task is expected to take no time: row of `tasks`, also one that is not claimed yet."""
+        return _kind(row) in self._swift
+
+    def learn(self, row: RowMapping, seconds: float, outcome: Outcome | None) -> None:
+        """An attempt took so long. What failed at once may take its time when it succeeds."""
+        if seconds <= SWIFT_SECONDS and isinstance(outcome, Success):
+            self._swift.add(_kind(row))
+        else:
+            self._swift.discard(_kind(row))
+
+    def claimed(self, rows: Sequence[RowMapping], asked: int) -> None:
+        """So much was claimed, of so many asked for. It is doubled while nothing else comes, and ends with the first
+        task of another kind: what is claimed beyond the slots must not change whose turn it is."""
+        if not all(map(self.swift, rows)):
+            self.most = 0
+        elif rows and len(rows) >= asked:
+            self.most = min(MOST_AHEAD, max(self._slots, 2 * self.most))
+
+
+def _kind(row: RowMapping) -> Hashable:
+    return row["type"], row["type_version"], row["phase"]

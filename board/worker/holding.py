@@ -1,0 +1,159 @@
+"""What a worker has in its hands: claimed and waiting for a slot, with its handler, or over and being written."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections import deque
+from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from sqlalchemy import RowMapping
+
+from board.logs import first_line
+from board.ports import Outcome
+from board.tasks.ledger import Lease
+from board.worker.ahead import Ahead
+from board.worker.preparing import Prepared
+from board.worker.run import ENDINGS_AT_ONCE, Runner
+from board.worker.slots import Slots
+
+log = logging.getLogger(__name__)
+
+# Attempts that are over and not written yet. With more of them the database is behind, and gets no further work.
+MOST_UNWRITTEN = 2 * ENDINGS_AT_ONCE
+# What still waits for a slot this long, in seconds, after it was looked for is handed back: others may have one.
+LATE_SECONDS = 0.05
+
+Claimed = tuple[RowMapping, Prepared | Exception]
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """What may be claimed now. free: slots; rest: how many of these are not kept for P0; ahead: tasks beyond them."""
+
+    free: int
+    rest: int
+    ahead: int
+
+
+class Holding:
+    """A slot is taken from the begin of an attempt until its handler is through; the lease is held until all of it is
+    written. On the handlers' loop, but for `room`, `hold`, `leases` and `cancel`.
+
+    freed: called on the loop when more may be claimed.
+    """
+
+    def __init__(self, runner: Runner, slots: Slots, worker: str, freed: Callable[[], None]) -> None:
+        self.alone: Lease | None = None  # the suspect that runs: nothing is begun beside it
+        self.ahead = Ahead(slots.size)
+        self.stopping = False
+        self._runner, self._slots, self._worker, self._freed = runner, slots, worker, freed
+        self._held: dict[Lease, asyncio.Task[None] | None] = {}  # None: not yet begun
+        self._urgent, self._usual = deque[Claimed](), deque[Claimed]()  # what waits for a slot
+
+    def leases(self) -> list[Lease]:
+        return list(self._held)
+
+    def begun(self) -> list[asyncio.Task[None]]:
+        return [*filter(None, self._held.values())]
+
+    def room(self) -> Room | None:
+        """What may be claimed; None: nothing."""
+        if self.alone is not None:
+            return None
+        free, rest = self._slots.free()
+        waiting = len(self._urgent) + len(self._usual)
+        if len(self._held) - waiting - self._slots.taken >= MOST_UNWRITTEN:
+            return None
+        ahead = max(0, self.ahead.most - waiting)
+        return Room(free, rest, ahead) if free + ahead > 0 else None
+
+    def hold(self, rows: Sequence[RowMapping], room: Room, *, alone: bool) -> None:
+        """From now on the heartbeat keeps these, even if the loop is blocked before they begin."""
+        for row in rows:
+            lease = Lease(row["id"], row["lease_token"])
+            self._held[lease] = None
+            if alone:
+                self.alone = lease
+        self.ahead.claimed(rows, room.rest + room.ahead)
+
+    def cancel(self, lease: Lease, loop: asyncio.AbstractEventLoop, why: str | None = None) -> None:
+        """Stop its handler, which hears why; callable from any thread. What has not begun is stopped by the next look."""
+
+        def cancel() -> None:
+            if (task := self._held.get(lease)) is not None:
+                task.cancel(why)
+
+        loop.call_soon_threadsafe(cancel)
+
+    # -- on the handlers' loop ----------------------------------------------------------------------------------------
+
+    async def begin(self, claimed: Sequence[Claimed]) -> None:
+        """Begin what there are slots for; the rest follows as they become free. Returns when all that ends at once is
+        through."""
+        for it in claimed:
+            (self._usual if it[0]["lane"] else self._urgent).append(it)
+        self._fill()
+        left = 0
+        for _ in claimed:
+            if left == (left := len(self._usual) + self._slots.taken):
+                break
+            await asyncio.sleep(0)  # a round of the loop
+
+    def hand_back_late(self) -> None:
+        """Give back what waits for a slot and gets none: what was to end at once does not."""
+        late = [*self._urgent, *self._usual]
+        if late:
+            asyncio.get_running_loop().call_later(LATE_SECONDS, self._hand_back, late)
+
+    def hand_back_all(self) -> None:
+        """Nothing begins any more."""
+        self._hand_back([*self._urgent, *self._usual])
+
+    # -- parts --------------------------------------------------------------------------------------------------------
+
+    def _fill(self) -> None:
+        while self._urgent and self._slots.free()[0] > 0:
+            self._begin(*self._urgent.popleft())
+        while self._usual and self._slots.free()[1] > 0:
+            self._begin(*self._usual.popleft())
+
+    def _begin(self, row: RowMapping, prepared: Prepared | Exception) -> None:
+        lease = Lease(row["id"], row["lease_token"])
+        self._slots.hold(lease, urgent=row["lane"] == 0)
+        through = partial(self._through, lease, row, time.monotonic())
+        self._follow(lease, self._runner.run(row, self._worker, prepared, through))
+
+    def _follow(self, lease: Lease, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._held[lease] = task
+        task.add_done_callback(partial(self._ended, lease))
+
+    def _through(self, lease: Lease, row: RowMapping, begin: float, outcome: Outcome | None) -> None:
+        """Its handler needs no slot any more."""
+        self.ahead.learn(row, time.monotonic() - begin, outcome)
+        self._slots.release(lease)
+        self._fill()
+        self._freed()
+
+    def _ended(self, lease: Lease, task: asyncio.Task[None]) -> None:
+        self._held.pop(lease, None)
+        self._slots.release(lease)
+        if lease == self.alone:
+            self.alone = None
+        if not task.cancelled() and (error := task.exception()) is not None and not self.stopping:
+            # Most likely the database was away when the result was to be written; the sweep brings the task back.
+            log.error("an attempt could not be settled: %s", first_line(error))
+        self._freed()
+
+    def _hand_back(self, claimed: Sequence[Claimed]) -> None:
+        for it in claimed:
+            row = it[0]
+            line = self._usual if row["lane"] else self._urgent
+            if it in line:
+                line.remove(it)
+                self._follow(Lease(row["id"], row["lease_token"]), self._runner.hand_back(row, self._worker))
