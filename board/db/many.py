@@ -105,6 +105,17 @@ def values_of(shape: Shape, same: Iterable[str], differ: Iterable[str], rows: Fr
     return alike | {name: rows.c[name] for name in differ}
 
 
+def keyed(dialect: str, key: Column[Any], rows: FromClause) -> ColumnElement[bool]:
+    """Whether a row of a table is the one that a packed row means, by a key of the same name.
+
+    PostgreSQL takes packed rows for a hundred, and would read a small table as a whole rather than look up so many.
+    """
+    same = key == rows.c[key.name]
+    if dialect == "postgresql":
+        return same & (key == any_(func.array(select(rows.c[key.name]).scalar_subquery())))
+    return same
+
+
 def among(dialect: str, column_: Column[Any]) -> ColumnElement[bool]:
     """Whether a column's value is one of `listed`. Unlike IN, the statement is the same for any number of them."""
     if dialect == "postgresql":

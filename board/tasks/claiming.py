@@ -29,7 +29,7 @@ from sqlalchemy import (
 )
 
 from board.db.clock import now, read_now
-from board.db.many import Compound, among, given, listed, pack
+from board.db.many import Compound, among, given, keyed, listed, pack
 from board.db.types import UtcTime
 from board.tasks import states
 from board.tasks.followers import Followed, Moved
@@ -143,7 +143,7 @@ def _claiming(dialect: str) -> Compound:
     moment, worker = bindparam("moment", type_=UtcTime()), bindparam("worker", type_=Text())
     claim = (
         update(tasks)
-        .where(tasks.c.id == rows.c.id, tasks.c.status.in_([Status.PENDING, Status.RETRYING]))
+        .where(keyed(dialect, tasks.c.id, rows), tasks.c.status.in_([Status.PENDING, Status.RETRYING]))
         .values(
             status=Status.RUNNING,
             lease_owner=worker,

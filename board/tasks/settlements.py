@@ -24,7 +24,7 @@ from sqlalchemy import (
 )
 
 from board.db.clock import read_now
-from board.db.many import Compound, given, pack, values_of
+from board.db.many import Compound, given, keyed, pack, values_of
 from board.db.types import UtcTime
 from board.tasks.claiming import Lease
 from board.tasks.followers import Moved
@@ -119,7 +119,11 @@ def _settling(dialect: str, move: Move, same: tuple[str, ...], differ: tuple[str
     def values(names: Mapping[str, str]) -> dict[str, Any]:
         return {column: value[name] for column, name in names.items() if name in value}
 
-    guards = [tasks.c.id == rows.c.id, tasks.c.lease_token == rows.c.lease_token, tasks.c.status == Status.RUNNING]
+    guards = [
+        keyed(dialect, tasks.c.id, rows),
+        tasks.c.lease_token == rows.c.lease_token,
+        tasks.c.status == Status.RUNNING,
+    ]
     guards.append(tasks.c.phase.in_(list(rule.phases)))
     if move is not Move.STOP:
         guards.append(tasks.c.cancel_requested.is_(False))

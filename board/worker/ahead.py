@@ -1,7 +1,7 @@
 """How many tasks a worker claims beyond its slots: as many as it will have begun before anybody notices.
 
 Work that ends at once is not held up by the number of slots but by what each claim and each commit costs. Of a type
-whose last attempt took no time, more is claimed than there are slots. It waits in this process for a moment; no more
+whose last attempts took no time, more is claimed than there are slots. It waits in this process for a moment; no more
 runs at once than the slots allow.
 """
 
@@ -13,8 +13,10 @@ from sqlalchemy import RowMapping
 
 from board.ports import Outcome, Success
 
-# An attempt that took no longer, in seconds, took no time.
+# Attempts that take no longer, in seconds, take no time. It is the mean of about the last eight: a single one may be
+# held up by another thread or a busy machine.
 SWIFT_SECONDS = 0.001
+MEAN_OF = 8
 # So many more at most: together they take a fifth of a second, by which a rush order that needs all slots could come
 # later, or another worker could have begun them. More would gain little, as with board.worker.run.ENDINGS_AT_ONCE.
 MOST_AHEAD = 200
@@ -26,18 +28,20 @@ class Ahead:
     def __init__(self, slots: int) -> None:
         self.most = 0  # may be claimed beyond the slots now
         self._slots = slots
-        self._swift: set[Hashable] = set()
+        self._means: dict[Hashable, float] = {}
 
     def swift(self, row: RowMapping) -> bool:
         """Whether a task is expected to take no time: row of `tasks`, also one that is not claimed yet."""
-        return _kind(row) in self._swift
+        return self._means.get(_kind(row), 1.0) <= SWIFT_SECONDS
 
     def learn(self, row: RowMapping, seconds: float, outcome: Outcome | None) -> None:
         """An attempt took so long. What failed at once may take its time when it succeeds."""
-        if seconds <= SWIFT_SECONDS and isinstance(outcome, Success):
-            self._swift.add(_kind(row))
+        kind = _kind(row)
+        if isinstance(outcome, Success):
+            mean = self._means.setdefault(kind, seconds)
+            self._means[kind] = mean + (seconds - mean) / MEAN_OF
         else:
-            self._swift.discard(_kind(row))
+            self._means.pop(kind, None)
 
     def claimed(self, rows: Sequence[RowMapping], asked: int) -> None:
         """So much was claimed, of so many asked for. It is doubled while nothing else comes, and ends with the first

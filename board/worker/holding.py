@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import time
 from collections import deque
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
@@ -125,7 +124,7 @@ class Holding:
     def _begin(self, row: RowMapping, prepared: Prepared | Exception) -> None:
         lease = Lease(row["id"], row["lease_token"])
         self._slots.hold(lease, urgent=row["lane"] == 0)
-        through = partial(self._through, lease, row, time.monotonic())
+        through = partial(self._through, lease, row)
         self._follow(lease, self._runner.run(row, self._worker, prepared, through))
 
     def _follow(self, lease: Lease, work: Coroutine[Any, Any, None]) -> None:
@@ -133,9 +132,9 @@ class Holding:
         self._held[lease] = task
         task.add_done_callback(partial(self._ended, lease))
 
-    def _through(self, lease: Lease, row: RowMapping, begin: float, outcome: Outcome | None) -> None:
+    def _through(self, lease: Lease, row: RowMapping, outcome: Outcome | None, seconds: float) -> None:
         """Its handler needs no slot any more."""
-        self.ahead.learn(row, time.monotonic() - begin, outcome)
+        self.ahead.learn(row, seconds, outcome)
         self._slots.release(lease)
         self._fill()
         self._freed()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import Callable
 
 from sqlalchemy import RowMapping
@@ -36,6 +37,8 @@ GRACE_AFTER_TIMEOUT = 5.0
 # Endings in one commit: more gain little, and a rush order that ends meanwhile waits for these to be written.
 ENDINGS_AT_ONCE = 200
 
+Through = Callable[[Outcome | None, float], None]  # with how an attempt ended, and after how many seconds
+
 
 class Runner:
     """Runs attempts of one worker process."""
@@ -44,16 +47,15 @@ class Runner:
         self._db = db
         self._endings = Together(Endings(db, ledger, catalogue).write, most=ENDINGS_AT_ONCE, urgency=_lane)
 
-    async def run(
-        self, row: RowMapping, worker: str, prepared: Prepared | Exception, through: Callable[[Outcome | None], None]
-    ) -> None:
+    async def run(self, row: RowMapping, worker: str, prepared: Prepared | Exception, through: Through) -> None:
         """One attempt. Whatever happens inside, the task is settled, or left to the sweep when the lease is lost.
 
-        prepared: the attempt, or why it cannot begin. through: told the outcome before it is written.
+        prepared: the attempt, or why it cannot begin. through: told how it ended before that is written.
         """
         lease = Lease(row["id"], row["lease_token"])
         by = By("worker", worker, "worker")
         job = prepared.job if isinstance(prepared, Prepared) else None
+        begin = time.monotonic()
         outcome: Outcome | None = None  # stopped from outside
         cancelled: asyncio.CancelledError | None = None
         try:
@@ -73,7 +75,7 @@ class Runner:
                 log.exception("task %s could not be prepared", row["task_id"])
             message = f"The attempt could not begin: {type(error).__name__}. The log has the details."
             outcome = Failure(ErrorClass.TRANSIENT, Cause.PRECONDITION, message)
-        through(outcome)
+        through(outcome, time.monotonic() - begin)
         if outcome is None or job is None:
             ended = Ended(row, lease, by, outcome)
         else:
