@@ -13,8 +13,8 @@ from sqlalchemy import RowMapping
 
 from board.ports import Outcome, Success
 
-# Attempts that take no longer, in seconds, take no time. It is the mean of about the last eight: a single one may be
-# held up by another thread or a busy machine.
+# Attempts that take no longer, in seconds, take no time. It is the mean of about the last eight, to which none adds
+# more than what alone ends it: one may have been held up by another thread or a busy machine.
 SWIFT_SECONDS = 0.001
 MEAN_OF = 8
 # So many more at most: together they take a fifth of a second, by which a rush order that needs all slots could come
@@ -32,12 +32,14 @@ class Ahead:
 
     def swift(self, row: RowMapping) -> bool:
         """Whether a task is expected to take no time: row of `tasks`, also one that is not claimed yet."""
-        return self._means.get(_kind(row), 1.0) <= SWIFT_SECONDS
+        mean = self._means.get(_kind(row))
+        return mean is not None and mean < SWIFT_SECONDS
 
     def learn(self, row: RowMapping, seconds: float, outcome: Outcome | None) -> None:
         """An attempt took so long. What failed at once may take its time when it succeeds."""
         kind = _kind(row)
         if isinstance(outcome, Success):
+            seconds = min(seconds, MEAN_OF * SWIFT_SECONDS)
             mean = self._means.setdefault(kind, seconds)
             self._means[kind] = mean + (seconds - mean) / MEAN_OF
         else:

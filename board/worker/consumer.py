@@ -86,8 +86,8 @@ class Consumer:
         self._concurrency, self._lease = concurrency, lease
         self._zone, self._weights = zone, weights
         self._work_wanted = asyncio.Event()
-        self._held = Holding(runner, Slots(concurrency, reserved_p0), name, self._work_wanted.set)
-        mailbox.park = self._held.park
+        self.holding = Holding(runner, Slots(concurrency, reserved_p0), name, self._work_wanted.set)
+        mailbox.park = self.holding.park
         self._weights_now = weights
         self._rules: QueueRules | None = None  # not read yet: nothing is taken, as it may be paused
         self._beyond: Collection[str] = ()  # types whose handler is not installed here: another worker may have it
@@ -172,25 +172,25 @@ class Consumer:
         """
         if not self._scheduler.running:
             return  # never started, or stopped already
-        self._stopping = self._held.stopping = self._patience.over = True
+        self._stopping = self.holding.stopping = self._patience.over = True
         logging.getLogger("apscheduler").setLevel(logging.CRITICAL)  # a job that just wanted to begin is no error
         self._scheduler.shutdown(wait=False)
         done = asyncio.run_coroutine_threadsafe(self._wind_down(), self._loop)
         try:
             done.result(timeout=STOP_SECONDS)
         except TimeoutError:
-            log.warning("%d task(s) did not stop in time; their leases will run out", len(self._held.leases()))
+            log.warning("%d task(s) did not stop in time; their leases will run out", len(self.holding.leases()))
         _briefly(self._say_goodbye)
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._loop_thread.join(timeout=0.5)
-        if not self._loop_thread.is_alive() and not self._held.leases():
+        if not self._loop_thread.is_alive() and not self.holding.leases():
             self._loop.close()
 
     # -- on the scheduler's threads ---------------------------------------------------------------------------------
 
     def _tick(self) -> None:
         self._loop.call_soon_threadsafe(self._see_loop)
-        self._loop.call_soon_threadsafe(self._held.hand_back_late)
+        self._loop.call_soon_threadsafe(self.holding.hand_back_late)
         self._stop_cancelled()
         self._look_for_answers()
         self._patience.run("read the queue's settings", self._read_rules)
@@ -210,7 +210,7 @@ class Consumer:
     def _look_at_database(self) -> None:
         def look() -> None:
             if (reason := self._watch.look()) is not None and not self._stopping:
-                self._stopping = self._held.stopping = self._patience.over = True
+                self._stopping = self.holding.stopping = self._patience.over = True
                 self.on_lost(reason)
 
         self._patience.run("look whether the database is still the same", look)
@@ -233,7 +233,7 @@ class Consumer:
 
     def _renew(self, seconds: float) -> None:
         """A sign of life of the worker and of every lease it holds, in one transaction."""
-        held = self._held.leases()
+        held = self.holding.leases()
 
         def renew() -> None:
             with self._db.write() as tx:
@@ -241,7 +241,7 @@ class Consumer:
                 alive = self._ledger.renew(tx, self.name, held, seconds) if held else {}
             for lease in held:
                 if lease.task not in alive:  # just settled, or lost: then nothing of this attempt counts any more
-                    self._held.cancel(lease, self._loop)
+                    self.holding.cancel(lease, self._loop)
 
         self._patience.run("renew leases", renew)
 
@@ -254,7 +254,7 @@ class Consumer:
         self._patience.run("say goodbye", leave)
 
     def _stop_cancelled(self) -> None:
-        held = {lease.task: lease for lease in self._held.leases()}
+        held = {lease.task: lease for lease in self.holding.leases()}
         if not held:
             return
 
@@ -263,7 +263,7 @@ class Consumer:
             with self._db.read() as connection:
                 asked = list(connection.execute(query).scalars())
             for task in asked:
-                self._held.cancel(held[task], self._loop, CANCELLED)
+                self.holding.cancel(held[task], self._loop, CANCELLED)
 
         self._patience.run("look for cancelled tasks", look)
 
@@ -275,7 +275,7 @@ class Consumer:
             self._work_wanted.clear()
             try:
                 while taken := await asyncio.to_thread(self._take):
-                    await self._held.begin(taken)
+                    await self.holding.begin(taken)
                 self.looked_at = time.monotonic()
                 self._patience.worked("claim work")
             except Exception as error:
@@ -283,7 +283,7 @@ class Consumer:
 
     def _take(self) -> list[Claimed]:
         rules = self._rules
-        if self._stopping or rules is None or rules.paused or (room := self._held.room()) is None:
+        if self._stopping or rules is None or rules.paused or (room := self.holding.room()) is None:
             return []
         read: list[Read | Exception] = []
         taken = self._queue.claim(
@@ -297,17 +297,17 @@ class Consumer:
                 slots=room.free,
                 rest=room.rest,
                 ahead=room.ahead,
-                swift=self._held.ahead.swift,
+                swift=self.holding.ahead.swift,
                 worker=self.name,
                 lease=self._lease,
                 weights=self._weights_now,
-                busy=self._held.busy,
+                busy=self.holding.busy,
                 within=lambda tx, rows: read.extend(self._preparer.read(tx, rows)),
             )
         )
         if taken.again is not None:  # a limit opens by time, and nobody tells
             self._loop.call_soon_threadsafe(self._wake_in, taken.again)
-        self._held.hold(taken.rows, room, alone=taken.alone)
+        self.holding.hold(taken.rows, room, alone=taken.alone)
         for row in taken.rows:
             self._presence.took(row["lane"])
         return list(zip(taken.rows, self._preparer.prepare(taken.rows, read, self._doors), strict=True))
@@ -327,13 +327,13 @@ class Consumer:
         self._loop.run_in_executor(None, self._renew, max(self._lease, 2 * STOP_SECONDS))
         self._work_wanted.set()
         await self._claimer  # what it has just claimed is begun, and handed back with the rest
-        self._held.hand_back_all()
+        self.holding.hand_back_all()
         self._mailer.cancel()
         # Who only waits for a callback does so elsewhere: nobody waits for that here.
-        working = [*self._held.at_work(), *self._sender.sending]
+        working = [*self.holding.at_work(), *self._sender.sending]
         if working:
             await asyncio.wait(working, timeout=FINISH_SECONDS)
-        working = [*self._held.begun(), *self._sender.sending]
+        working = [*self.holding.begun(), *self._sender.sending]
         for task in working:
             task.cancel()
         await asyncio.gather(*working, return_exceptions=True)

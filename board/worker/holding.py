@@ -53,6 +53,7 @@ class Holding:
         self._runner, self._slots, self._worker, self._freed = runner, slots, worker, freed
         self._held: dict[Lease, asyncio.Task[None] | None] = {}  # None: not yet begun
         self._urgent, self._usual = deque[Claimed](), deque[Claimed]()  # what waits for a slot
+        self._over: set[Lease] = set()  # and not written yet
 
     def leases(self) -> list[Lease]:
         return list(self._held)
@@ -60,15 +61,25 @@ class Holding:
     def begun(self) -> list[asyncio.Task[None]]:
         return [*filter(None, self._held.values())]
 
+    def at_work(self) -> list[asyncio.Task[None]]:
+        """The same without those that only wait for a callback."""
+        held = list(self._held.items())
+        return [it for lease, it in held if it is not None and (lease in self._slots.holders or lease in self._over)]
+
+    @property
+    def busy(self) -> bool:
+        """Whether anything would suffer if this process died now, but for what only waits for a callback."""
+        return bool(self._urgent or self._usual or self._over or self._slots.holders)
+
     def room(self) -> Room | None:
         """What may be claimed; None: nothing."""
         if self.alone is not None:
             return None
         free, rest = self._slots.free()
         waiting = len(self._urgent) + len(self._usual)
-        if len(self._held) - waiting - self._slots.taken >= MOST_UNWRITTEN:
+        if len(self._over) >= MOST_UNWRITTEN:
             return None
-        ahead = max(0, self.ahead.most - waiting)
+        ahead = max(0, self.ahead.most - waiting) if rest > 0 else 0  # a slot must be there to work it off
         return Room(free, rest, ahead) if free + ahead > 0 else None
 
     def hold(self, rows: Sequence[RowMapping], room: Room, *, alone: bool) -> None:
@@ -99,7 +110,7 @@ class Holding:
         self._fill()
         left = 0
         for _ in claimed:
-            if left == (left := len(self._usual) + self._slots.taken):
+            if left == (left := len(self._usual) + len(self._slots.holders)):
                 break
             await asyncio.sleep(0)  # a round of the loop
 
@@ -112,6 +123,12 @@ class Holding:
     def hand_back_all(self) -> None:
         """Nothing begins any more."""
         self._hand_back([*self._urgent, *self._usual])
+
+    def park(self, lease: Lease) -> None:
+        """An attempt only waits for its callback: it keeps its lease, and its slot is free for other work."""
+        if lease == self.alone:
+            self.alone = None
+        self._leave_slot(lease)
 
     # -- parts --------------------------------------------------------------------------------------------------------
 
@@ -135,19 +152,23 @@ class Holding:
     def _through(self, lease: Lease, row: RowMapping, outcome: Outcome | None, seconds: float) -> None:
         """Its handler needs no slot any more."""
         self.ahead.learn(row, seconds, outcome)
+        self._over.add(lease)
+        self._leave_slot(lease)
+
+    def _leave_slot(self, lease: Lease) -> None:
         self._slots.release(lease)
         self._fill()
         self._freed()
 
     def _ended(self, lease: Lease, task: asyncio.Task[None]) -> None:
         self._held.pop(lease, None)
-        self._slots.release(lease)
+        self._over.discard(lease)
         if lease == self.alone:
             self.alone = None
         if not task.cancelled() and (error := task.exception()) is not None and not self.stopping:
             # Most likely the database was away when the result was to be written; the sweep brings the task back.
             log.error("an attempt could not be settled: %s", first_line(error))
-        self._freed()
+        self._leave_slot(lease)
 
     def _hand_back(self, claimed: Sequence[Claimed]) -> None:
         for it in claimed:

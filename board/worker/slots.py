@@ -13,10 +13,6 @@ class Slots:
         self.reserved = max(0, min(reserved, size - 1))
         self._urgent: dict[Hashable, bool] = {}
 
-    @property
-    def taken(self) -> int:
-        return len(self._urgent)
-
     def hold(self, holder: Hashable, *, urgent: bool) -> None:
         self._urgent[holder] = urgent
 
