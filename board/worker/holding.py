@@ -92,7 +92,7 @@ class Holding:
         self.ahead.claimed(rows, room.rest + room.ahead)
 
     def cancel(self, lease: Lease, loop: asyncio.AbstractEventLoop, why: str | None = None) -> None:
-        """Stop its handler, which hears why; callable from any thread. What has not begun is stopped by the next look."""
+        """Stop its handler, which hears why; from any thread. What has not begun is stopped by the next look."""
 
         def cancel() -> None:
             if (task := self._held.get(lease)) is not None:
