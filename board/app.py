@@ -21,6 +21,7 @@ from board.api import (
     catalogue,
     claims,
     errors,
+    files,
     health,
     operations,
     queue,
@@ -66,13 +67,15 @@ def build_app(board: Board) -> FastAPI:
         workers,
         schedules,
         callbacks,
+        files,
     )
-    for router in (room.router for room in rooms):
+    for router in (*(room.router for room in rooms), files.uploads):
         app.include_router(router, prefix=API)
     app.include_router(health.router)
     app.include_router(dify.router)
     app.state.mcp = mcp_door.McpDoor(board)
     app.include_router(mcp_door.router)
+    app.include_router(files.public)
     web.install(app)
     app.add_middleware(RequestFrame)
     return app

@@ -7,11 +7,12 @@ call that matters outside with `job.send()`, and returns an `Outcome`. Settling 
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
+from pathlib import Path
 from typing import Any, Literal, Protocol, TypeAlias
 
 Json: TypeAlias = Any  # what json.loads gives: dict, list, str, int, float, bool, None
@@ -380,3 +381,58 @@ class Demo:
     app: Any
     catalogue: Sequence[str]
     tasks: Sequence[JsonObject]
+
+
+class StorageError(Exception):
+    """The storage did not do what was asked. The message is one plain sentence without secrets.
+
+    transient: the same may succeed later (the disk is full, the network is away), so the work is tried again.
+    """
+
+    def __init__(self, message: str, *, transient: bool) -> None:
+        super().__init__(message)
+        self.transient = transient
+
+
+class ContentGone(StorageError):
+    """There is nothing (any more) under this key."""
+
+    def __init__(self, where: str) -> None:
+        super().__init__(
+            f"A file is missing from {where}, though the board knows it. Put the storage back from your backup.",
+            transient=False,
+        )
+
+
+class Storage(Protocol):
+    """Keeps content under keys; what stands under a key never changes, and stands there whole or not at all.
+
+    A key is at most 64 characters of a-z, 0-9 and "-". Every call may block, may come from any thread, and raises
+    StorageError. Registered through the entry-point group `board.storage`: the entry's name is the scheme of
+    BOARD_STORAGE_URL, and what it names is a StorageMaker.
+    """
+
+    where: str  # in words that a person understands, without secrets
+
+    def put(self, key: str, source: Path) -> None:
+        """Keep the content of a file; when this returns it is safe from a power cut. A key that is there is kept.
+
+        The file itself may become what is stored: nobody writes into it any more; removing it does no harm.
+        """
+
+    def has(self, key: str) -> bool: ...
+
+    def read(self, key: str, start: int = 0, length: int | None = None) -> Iterator[bytes]:
+        """The content from byte `start` on, `length` bytes of it or all, in pieces. Raises ContentGone."""
+
+    def local(self, key: str) -> Path | None:
+        """Where the content lies on this machine, to be read and never written; None where it must be fetched."""
+
+    def remove(self, key: str) -> None:
+        """Forget it; no error when it is not there."""
+
+    def contents(self) -> Iterator[tuple[str, float]]:
+        """Every key with the time of its writing, in seconds since 1970."""
+
+
+StorageMaker: TypeAlias = Callable[[str], Storage]  # called with BOARD_STORAGE_URL; ValueError says what is wrong in it

@@ -23,6 +23,8 @@ from board.effects.callbacks import Callbacks
 from board.effects.deliver import Outbox
 from board.effects.guard import Guard
 from board.effects.incoming import Incoming, Rights
+from board.files.ledger import Files
+from board.files.storage import open_storage
 from board.ports import Handler
 from board.queue.gate import Gate
 from board.queue.intake_rate import IntakeRate
@@ -91,6 +93,7 @@ class Board:
     outside_calls: OutsideCalls
     incoming: Incoming
     schedules: Schedules
+    files: Files
     watch: Watch
     webhook_secret: str = field(repr=False)
     redis: RedisDoor | None = None  # this and the next two where BOARD_REDIS_URL is set
@@ -153,6 +156,7 @@ class Board:
             ageing_after=settings.ageing_after,
             lease=settings.lease,
             forget_workers=partial(presence.forget, self.db),
+            files=self.files,
             rebuild=self.rebuild,
         )
         self.consumer = Consumer(
@@ -251,11 +255,15 @@ def open_board(settings: Settings, *, handlers: Callable[[], Mapping[str, Handle
     ledger = Ledger()
     visits = Visits(catalogue)
     known = handlers()
+    files = Files(
+        db, open_storage(settings.storage_url, settings.data_dir), settings.data_dir / "uploads", settings.max_file
+    )
     intake = Intake(
         ledger,
         catalogue,
         _callable(settings),
         partial(acts_outside, known),
+        files,
     )
     gate = Gate(db, ledger, catalogue, settings.timezone)
     queue, feed, rebuild = _queue(db, ledger, gate, redis)
@@ -282,6 +290,7 @@ def open_board(settings: Settings, *, handlers: Callable[[], Mapping[str, Handle
             db, ledger, catalogue, queue, weights=settings.lane_weights, zone=settings.timezone, tell=signals.send
         ),
         schedules=Schedules(db, intake, settings.timezone),
+        files=files,
         watch=watch,
         webhook_secret=secret,
         redis=redis,

@@ -41,6 +41,9 @@ EXAMPLES = {
     "intake_rate": "600/min",
     "lease": "60s",
     "max_json": "4MB",
+    "max_file": "200MB",
+    "max_upload": "500MB",
+    "storage_url": "file: (the data folder), file:///srv/files, or s3://bucket/folder?endpoint=https://s3.example.org",
     "timezone": "Asia/Shanghai",
     "lang": "en or zh_CN",
     "allow_private_targets": "n8n.internal:5678, 10.0.0.0/8",
@@ -89,6 +92,9 @@ class Settings(BaseSettings):
     intake_rate: str = ""
     lease: float = 60.0
     max_json: int = 4 * 1024**2
+    max_file: int = 200 * 1024**2
+    max_upload: int = 500 * 1024**2
+    storage_url: str = Field(default="file:", repr=False)
     timezone: str = "UTC"
     lang: Literal["en", "zh_CN"] = "en"
     allow_private_targets: Annotated[list[str], NoDecode] = []
@@ -131,7 +137,15 @@ class Settings(BaseSettings):
             raise ValueError("give four whole numbers from 1 to 1000, for P0, P1, P2 and P3")
         return [int(part) for part in parts]
 
-    @field_validator("max_json", mode="before")
+    @field_validator("storage_url")
+    @classmethod
+    def _storage(cls, value: str) -> str:
+        from board.files.storage import check_url  # here, because most commands need no files
+
+        check_url(value)
+        return value
+
+    @field_validator("max_json", "max_file", "max_upload", mode="before")
     @classmethod
     def _size(cls, value: Any) -> int:
         return value if isinstance(value, int) else parse_size(value)

@@ -37,16 +37,17 @@ class Act(StrEnum):
     OPERATE = "operate"
     REVIEW = "review"
     WORK = "work"
+    UPLOAD = "upload"
     ADMIN = "admin"  # types, connections, users, keys
 
 
 _READ = frozenset({Act.READ, Act.READ_OWN})
-_SUBMIT = frozenset({Act.SUBMIT, Act.READ_OWN, Act.OPERATE_OWN})
+_SUBMIT = frozenset({Act.SUBMIT, Act.READ_OWN, Act.OPERATE_OWN, Act.UPLOAD})
 
 BY_SCOPE: dict[Scope, frozenset[Act]] = {
     Scope.SUBMIT: _SUBMIT,
     Scope.READ: _READ,
-    Scope.WORK: frozenset({Act.WORK}),
+    Scope.WORK: frozenset({Act.WORK, Act.UPLOAD}),
     Scope.REVIEW: frozenset({Act.REVIEW}) | _READ,  # nobody can decide about what he cannot see
     Scope.ADMIN: frozenset(Act),
 }

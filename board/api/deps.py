@@ -53,6 +53,7 @@ def _who_decides(actor: TheActor) -> Actor:
 TheAdmin = Annotated[Actor, Depends(_who_may(Act.ADMIN))]
 TheOperator = Annotated[Actor, Depends(_who_may(Act.OPERATE))]
 TheSubmitter = Annotated[Actor, Depends(_who_may(Act.SUBMIT))]
+TheUploader = Annotated[Actor, Depends(_who_may(Act.UPLOAD))]
 TheWorker = Annotated[Actor, Depends(_who_may(Act.WORK))]
 TheReviewer = Annotated[Actor, Depends(_who_decides)]
 Limit = Annotated[int, Query(ge=1, le=MAX_LIMIT)]
@@ -71,6 +72,7 @@ __all__ = [
     "TheOperator",
     "TheReviewer",
     "TheSubmitter",
+    "TheUploader",
     "TheWorker",
     "When",
 ]

@@ -23,7 +23,10 @@ from board.effects.incoming import Late, NoSuchRight
 from board.effects.outside import OtherContent
 from board.effects.resend import NotResendable
 from board.effects.steps import IllegalStep, NoSuchOperation, NotYours
+from board.files.ledger import NoSuchFile
+from board.files.links import BadLink
 from board.logs import first_line
+from board.ports import StorageError
 from board.queue.intake_rate import NeverWithinRate, OverRate
 from board.review.decide import DecisionRefused
 from board.review.policy import NotEligible
@@ -109,6 +112,13 @@ def translate(error: Exception) -> ApiError:
             return ApiError(409, "not_resendable", str(error))
         case NoSuchClaim():
             return ApiError(404, "claim_not_found", str(error))
+        case NoSuchFile():
+            return ApiError(404, "file_not_found", str(error))
+        case BadLink():
+            return ApiError(410, "link_expired", str(error))
+        case StorageError():
+            log.error("the storage of files cannot be used: %s", error)
+            return ApiError(503, "storage_unavailable", str(error))
         case NoSuchOperation():
             return ApiError(404, "operation_not_found", str(error))
         case NotYours():
@@ -174,6 +184,9 @@ EXPECTED: tuple[type[Exception], ...] = (
     BadCatalogue,
     AccessError,
     NoSuchOperation,
+    NoSuchFile,
+    BadLink,
+    StorageError,
     NotYours,
     OtherContent,
     IllegalStep,

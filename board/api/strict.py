@@ -54,6 +54,8 @@ class StrictRequest(Request):
 class StrictRoute(APIRoute):
     """A route of the API. Without a known key nothing of the body is read."""
 
+    request_class: Callable[..., Request] = StrictRequest
+
     @staticmethod
     def let_in(request: Request) -> None:
         """Raises ApiError for whoever may not come in."""
@@ -67,9 +69,15 @@ class StrictRoute(APIRoute):
         async def strict(request: Request) -> Response:
             await run_in_threadpool(self.let_in, request)
             _check_query(request, known)
-            return await handle(StrictRequest(request.scope, request.receive))
+            return await handle(self.request_class(request.scope, request.receive))
 
         return strict
+
+
+class RawRoute(StrictRoute):
+    """A route whose body is no JSON and is read by the route itself, as it arrives."""
+
+    request_class = Request
 
 
 def _check_query(request: Request, known: set[str]) -> None:

@@ -198,7 +198,16 @@ def edit_task(task_id: str, body: edit.TaskEdit, board: TheBoard, actor: TheActo
     """Change fields; `version` must be the one that was read."""
     with board.db.write() as tx:
         row = visible(tx, actor, task_id, Act.OPERATE)
-        edit.apply(tx, board.ledger, board.catalogue, board.visits.content_changed, row["id"], body, actor.by(CHANNEL))
+        edit.apply(
+            tx,
+            board.ledger,
+            board.catalogue,
+            board.files,
+            board.visits.content_changed,
+            row["id"],
+            body,
+            actor.by(CHANNEL),
+        )
     with board.db.read() as connection:
         return ok(board.task_document(connection, visible(connection, actor, task_id)))
 

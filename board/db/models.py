@@ -6,6 +6,7 @@ from board.access import models as access
 from board.catalogue import models as catalogue
 from board.db import schema
 from board.effects import models as effects
+from board.files import models as files
 from board.queue import models as queue
 from board.review import models as review
 from board.tasks import models as tasks
@@ -14,4 +15,16 @@ from board.worker import models as worker
 
 metadata = SQLModel.metadata
 
-__all__ = ["access", "catalogue", "effects", "metadata", "queue", "review", "schema", "tasks", "upkeep", "worker"]
+__all__ = [
+    "access",
+    "catalogue",
+    "effects",
+    "files",
+    "metadata",
+    "queue",
+    "review",
+    "schema",
+    "tasks",
+    "upkeep",
+    "worker",
+]

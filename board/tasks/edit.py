@@ -11,9 +11,10 @@ from sqlalchemy import Connection, RowMapping
 
 from board.catalogue.store import Catalogue
 from board.db.clock import read_now
+from board.files.references import references
 from board.tasks.bodies import Moment, Tag, Text
 from board.tasks.history import By
-from board.tasks.intake import Problem, key_of, payload_hash, payload_problem
+from board.tasks.intake import FileDesk, Problem, check_files, key_of, payload_hash, payload_problem
 from board.tasks.ledger import Ledger, Stale
 from board.tasks.states import Phase, Status
 from board.tasks.view import data_of, time
@@ -47,6 +48,7 @@ def apply(
     tx: Connection,
     ledger: Ledger,
     catalogue: Catalogue,
+    files: FileDesk,
     content_changed: Callable[[Connection, RowMapping], None],
     task: int,
     edit: TaskEdit,
@@ -64,6 +66,9 @@ def apply(
         raise Problem("fields", "fields is not yet supported; leave it out.", "not_supported")
     stored = data_of(tx, task)
     changes, data = _columns(tx, catalogue, row, given)
+    if "payload" in data:
+        check_files(tx, files, data["payload"])
+        files.use(tx, task, [file_id for _, file_id in references(data["payload"])])
     details = {
         name: {"from": _plain(name, row[name] if name in row else stored[name]), "to": _plain(name, value)}
         for name, value in (changes | data).items()

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import secrets
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from sqlalchemy import Connection, select
 
@@ -18,6 +18,7 @@ from board.catalogue.store import Catalogue, LoadedType, UnknownType
 from board.db.clock import read_now
 from board.db.locks import Turn, wait_for_turn
 from board.db.types import dump_json
+from board.files.references import references
 from board.tasks.bodies import TaskIn
 from board.tasks.history import By, record
 from board.tasks.ids import BadTaskId, canonical
@@ -38,6 +39,14 @@ __all__ = [
     "payload_problem",
     "requeue",
 ]
+
+
+class FileDesk(Protocol):
+    """What intake asks of the files."""
+
+    def unknown(self, connection: Connection, file_ids: Collection[str]) -> set[str]: ...
+
+    def use(self, tx: Connection, task: int, file_ids: Collection[str]) -> None: ...
 
 
 MayRequeue = Callable[[Mapping[str, Any]], bool]  # asked with the row of a task that exists
@@ -82,11 +91,13 @@ class Intake:
         catalogue: Catalogue,
         check_url: Callable[[str], None],
         acts_outside: Callable[[TypeSpec], bool],
+        files: FileDesk,
     ) -> None:
         self._ledger = ledger
         self._catalogue = catalogue
         self._check_url = check_url
         self._acts_outside = acts_outside
+        self.files = files
 
     def take(self, tx: Connection, body: TaskIn, by: By, idempotency_key: str | None = None) -> Taken:
         """Make the task, or find the one that has its ID. Raises Problem, Duplicate."""
@@ -121,6 +132,7 @@ class Intake:
             raise Problem("callback_url", message, "callback_url_missing")
         if problem := payload_problem(loaded.spec, body.payload):
             raise Problem(*problem)
+        check_files(connection, self.files, body.payload)
         priority = _priority(connection, loaded.spec, body)
         task_id = self._task_id(connection, loaded, body, priority, idempotency_key or body.idempotency_key)
         row = _row(loaded, body, task_id, priority, by, waited)
@@ -147,6 +159,8 @@ class Intake:
         for body, row in items:
             task_id = row["task_id"]
             if (internal := made.pop(task_id, None)) is not None:  # the second twin in one call is a duplicate
+                if named := [file_id for _, file_id in references(body.payload)]:
+                    self.files.use(tx, internal, named)
                 taken.append(Taken(task_id, True, internal))
             else:
                 taken.append(self._existing(tx, body, row, by, may_requeue))
@@ -280,6 +294,17 @@ def payload_problem(spec: TypeSpec, payload: dict[str, Any]) -> tuple[str, str, 
         return None
     path = f"payload{found[0]}"
     return path, f"{path}: {found[1]}", "payload_invalid"
+
+
+def check_files(connection: Connection, files: FileDesk, payload: dict[str, Any]) -> None:
+    """Every file that a payload names must be there. Raises Problem."""
+    named = list(references(payload))
+    if named and (missing := files.unknown(connection, {file_id for _, file_id in named})):
+        path, file_id = next(it for it in named if it[1] in missing)
+        message = (
+            f"{path}: there is no file {file_id}. Upload it first with POST /files; what no task uses goes after a day."
+        )
+        raise Problem(path, message, "unknown_file")
 
 
 def payload_hash(payload: dict[str, Any]) -> str:

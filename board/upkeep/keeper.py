@@ -11,6 +11,7 @@ from sqlalchemy import Connection
 
 from board.catalogue.store import Catalogue
 from board.db.engine import Database
+from board.files.ledger import Files
 from board.tasks.intake import Intake
 from board.tasks.ledger import Ledger
 from board.upkeep import ageing, sweep
@@ -23,6 +24,7 @@ from board.upkeep.shelf import Busy
 
 AGEING_SECONDS = 30.0  # how often waiting tasks are looked at for ageing; a tenth of the time they must have waited
 ARCHIVE_SECONDS = 3600.0  # a task stays at most an hour longer than its type says
+FILES_SECONDS = 3600.0  # what is removed is at least a day old
 FORGET_SECONDS = 3600.0  # what is removed is at least a day old
 
 
@@ -54,6 +56,7 @@ class Keeper:
         ageing_after: float,
         lease: float,
         forget_workers: Callable[[], None],
+        files: Files,
         rebuild: Rebuild | None = None,
     ) -> None:
         self._leader = Leader(db, holder)
@@ -77,6 +80,9 @@ class Keeper:
             Chore("archive old tasks", self._archive_old, ARCHIVE_SECONDS, alone=True),
             Chore("forget workers", forget_workers, FORGET_SECONDS, alone=True),
             Chore("forget firings", firing.forget, FORGET_SECONDS, alone=True),
+            Chore("remove files that nobody needs", files.sweep, FILES_SECONDS, alone=True),
+            Chore("remove content that no file has", files.sweep_content, 24 * FILES_SECONDS, alone=True),
+            Chore("remove what broken uploads left behind", files.clean, FILES_SECONDS, alone=False),
         )
         if rebuild is not None:
             self.chores += (Chore("fill the queue in Redis", rebuild.look, REBUILD_SECONDS, alone=True),)

@@ -21,7 +21,17 @@ from board.web.wording import N_, SPOKEN, said
 log = logging.getLogger(__name__)
 
 # Addresses that programs ask; they get errors as the API's contract says.
-_PROGRAMS = ("/api", "/healthz", "/readyz", "/metrics", "/openapi.json", "/integrations", "/mcp", "/callbacks")
+_PROGRAMS = (
+    "/api",
+    "/healthz",
+    "/readyz",
+    "/metrics",
+    "/openapi.json",
+    "/integrations",
+    "/mcp",
+    "/callbacks",
+    "/files",
+)
 
 _TITLES: Mapping[int, tuple[str, str]] = {
     400: (N_("This request cannot be read"), N_("Go back and try again.")),

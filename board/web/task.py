@@ -141,7 +141,9 @@ def save(task_id: str, form: OwnForm, visit: TheReader) -> Answer:
         with board.db.write() as tx:
             row = visible(tx, visit.actor, task_id, Act.OPERATE)
             by = visit.actor.by(CHANNEL)
-            edit.apply(tx, board.ledger, board.catalogue, board.visits.content_changed, row["id"], change, by)
+            edit.apply(
+                tx, board.ledger, board.catalogue, board.files, board.visits.content_changed, row["id"], change, by
+            )
     except (text.NotJson, text.BadJson) as error:
         problem = visit.gettext(NOT_JSON).format(problem=str(error))
     except Problem as error:

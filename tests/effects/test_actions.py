@@ -305,7 +305,16 @@ def test_content_that_was_corrected_after_a_refusal_is_sent_anew(working: OpenWo
     heart = board.board
     with heart.db.write() as tx:
         edit = TaskEdit(version=board.task()["version"], payload={"text": "right"})
-        apply(tx, heart.ledger, heart.catalogue, heart.visits.content_changed, board.task()["id"], edit, CALLER)
+        apply(
+            tx,
+            heart.ledger,
+            heart.catalogue,
+            heart.files,
+            heart.visits.content_changed,
+            board.task()["id"],
+            edit,
+            CALLER,
+        )
     with heart.db.write() as tx:
         requeue(tx, heart.ledger, heart.catalogue, board.task()["id"], CALLER)
     board.wait("T-1", "done")

@@ -226,7 +226,16 @@ def test_what_has_changed_since_it_was_shown_is_not_decided(working: OpenWorking
     heart = board.board
     with heart.db.write() as tx:
         change = TaskEdit(version=board.task()["version"], payload={"text": "Guten Abend"})
-        edit(tx, heart.ledger, heart.catalogue, heart.visits.content_changed, board.task()["id"], change, CALLER)
+        edit(
+            tx,
+            heart.ledger,
+            heart.catalogue,
+            heart.files,
+            heart.visits.content_changed,
+            board.task()["id"],
+            change,
+            CALLER,
+        )
     now = board.reviews()[0]
     assert (now["version"], now["status"]) == (shown["version"] + 1, "open")
     assert now["content_hash"] != shown["content_hash"]
@@ -244,7 +253,16 @@ def test_an_edit_that_shows_nothing_new_changes_no_version(working: OpenWorking)
     heart = board.board
     with heart.db.write() as tx:
         change = TaskEdit(version=board.task()["version"], tags=["later"], note="for Li")
-        edit(tx, heart.ledger, heart.catalogue, heart.visits.content_changed, board.task()["id"], change, CALLER)
+        edit(
+            tx,
+            heart.ledger,
+            heart.catalogue,
+            heart.files,
+            heart.visits.content_changed,
+            board.task()["id"],
+            change,
+            CALLER,
+        )
     assert board.reviews()[0] == shown
     board.decide("T-1", "approve", version=shown["version"], content_hash=shown["content_hash"])
 

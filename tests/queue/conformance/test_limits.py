@@ -204,7 +204,9 @@ def test_a_corrected_payload_is_under_its_new_key(board: WorkingBoard) -> None:
     assert row["held_by"] == board.task("T-1")["held_by"] is not None
     with board.board.db.write() as tx:
         edit = TaskEdit(version=row["version"], payload={"phone": "2"})
-        apply(tx, board.board.ledger, board.board.catalogue, lambda *_: None, row["id"], edit, OPERATOR)
+        apply(
+            tx, board.board.ledger, board.board.catalogue, board.board.files, lambda *_: None, row["id"], edit, OPERATOR
+        )
     assert claim(board) == ["T-2"]
     changed = board.events("T-2")[-2]["data"]
     assert set(changed) == {"payload"}
@@ -414,7 +416,9 @@ def test_a_held_task_is_cancelled_requeued_and_edited_like_any_other(board: Work
     row = board.task("T-5")
     with board.board.db.write() as tx:
         edit = TaskEdit(version=row["version"], priority="P0")
-        apply(tx, board.board.ledger, board.board.catalogue, lambda *_: None, row["id"], edit, OPERATOR)
+        apply(
+            tx, board.board.ledger, board.board.catalogue, board.board.files, lambda *_: None, row["id"], edit, OPERATOR
+        )
     end(board, "T-0")
     assert claim(board) == ["T-5"]
     end(board, "T-5")

@@ -1,0 +1,46 @@
+"""The file ledger's tables: `files` says what there is, `file_uses` which task needs it."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from sqlalchemy import BigInteger, Column, ForeignKey, Index
+from sqlmodel import Field, SQLModel
+
+from board.db.schema import BigId, id_field, table_of, text_field, time_field
+
+
+class File(SQLModel, table=True):
+    """One file. Its bytes stand in the storage under their SHA-256; files of equal content share them."""
+
+    __tablename__ = "files"
+    __table_args__ = (Index("ix_files_content", "sha256"), Index("ix_files_created", "created_at", "id"))
+
+    id: int = id_field()
+    file_id: str = Field(max_length=40, unique=True)  # what the wire shows: random, so that nobody can guess one
+    sha256: str = Field(max_length=64)
+    bytes: int = Field(sa_column=Column(BigInteger(), nullable=False))
+    name: str = text_field(nullable=False)
+    type: str = Field(max_length=120)  # media type, judged by content
+    requester: str = Field(max_length=200)  # "key:NAME", "user:EMAIL", or "task:<internal id>" where work made it
+    created_at: datetime = time_field(nullable=False)
+
+
+class FileUse(SQLModel, table=True):
+    """A task needs a file, as what goes in or as what came out. Goes when the task is archived."""
+
+    __tablename__ = "file_uses"
+    __table_args__ = (Index("ix_file_uses_task", "task"),)
+
+    file: int = Field(
+        sa_column=Column(BigId, ForeignKey("files.id"), primary_key=True, nullable=False, autoincrement=False)
+    )
+    task: int = Field(
+        sa_column=Column(
+            BigId, ForeignKey("tasks.id", ondelete="CASCADE"), primary_key=True, nullable=False, autoincrement=False
+        )
+    )
+
+
+files = table_of(File)
+file_uses = table_of(FileUse)
