@@ -25,6 +25,8 @@ from board.catalogue.trial import Trial
 from board.db import place
 from board.db.engine import Database
 from board.db.migrate import SchemaError, check
+from board.files.identity import Identity
+from board.files.storage import open_storage
 from board.logs import first_line
 from board.ports import ConnectionUser, ConnectionView
 from board.redis_door import Keys, about, connect, reason, weakness
@@ -95,6 +97,7 @@ def _database(settings: Settings) -> Iterator[Finding]:
             yield Finding("schema", "ok", "It is the one that this program needs.")
             key, vault = _key(settings, connection)
             yield key
+            yield _storage(settings, db)
             yield from _types(connection)
             looks = _looks(settings, connection, vault) if vault is not None else []
         for name, trial, view, users in looks:
@@ -105,6 +108,13 @@ def _database(settings: Settings) -> Iterator[Finding]:
         yield Finding("database", "wrong", f"It does not answer as it should: {reason}. Check BOARD_DATABASE_URL.")
     finally:
         db.close()
+
+
+def _storage(settings: Settings, db: Database) -> Finding:
+    storage = open_storage(settings.storage_url, settings.data_dir)
+    if problem := Identity(db, storage).problem():
+        return Finding("storage", "wrong", problem)
+    return Finding("storage", "ok", f"Files are in {storage.where}.")
 
 
 def _redis(url: str) -> Finding:

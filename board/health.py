@@ -18,8 +18,8 @@ ANSWER_SECONDS = 3.0
 LOOK_SECONDS = 30.0
 OK = "ok"
 # What work goes on without: it is told, and the process is ready all the same. To take it out of service would only
-# make an outage of Redis one of the board.
-NOTES = frozenset({"redis"})
+# make an outage of Redis, or of the storage of files, one of the board.
+NOTES = frozenset({"redis", "storage"})
 AWAY = "The database does not answer. See BOARD_DATABASE_URL and the log."
 
 # Few threads, so that questions asked of a database that hangs do not pile up.
@@ -29,11 +29,13 @@ _askers = ThreadPoolExecutor(max_workers=4, thread_name_prefix="readiness")
 def readiness(board: Board) -> dict[str, str]:
     """What was looked at, with `ok` or a sentence that says what is wrong. Answers within ANSWER_SECONDS."""
     asked: list[Future[dict[str, str]]] = [_askers.submit(_of_database, board), _askers.submit(_of_redis, board)]
+    asked.append(_askers.submit(_of_storage, board))
     done, late = wait_for(asked, timeout=ANSWER_SECONDS)
     for it in late:
         it.cancel()
     checks = asked[0].result() if asked[0] in done else {"database": AWAY}
-    checks |= asked[1].result() if asked[1] in done else {}
+    for it in asked[1:]:
+        checks |= it.result() if it in done else {}
     if board.consumer is not None:
         quiet = time.monotonic() - board.consumer.looked_at
         checks["worker"] = OK if quiet < LOOK_SECONDS else f"It has not been able to look for work for {quiet:.0f} s."
@@ -52,6 +54,13 @@ def _of_redis(board: Board) -> dict[str, str]:
         return {"redis": board.redis.run(weakness) or OK}
     except RedisAway as error:
         return {"redis": f"Redis is away: {error} Work goes on from the database."}
+
+
+def _of_storage(board: Board) -> dict[str, str]:
+    try:
+        return {"storage": board.files.identity.problem() or OK}
+    except Exception:  # the database is away, which is said by itself
+        return {}
 
 
 def _of_database(board: Board) -> dict[str, str]:

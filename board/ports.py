@@ -234,6 +234,42 @@ class Http(Protocol):
         """A call whose body is read as it arrives; `read_timeout` is the longest silence in seconds."""
 
 
+@dataclass(frozen=True, slots=True)
+class StoredFile:
+    """A file that the board keeps. type: its media type, judged by content. sha256: of the content, hexadecimal."""
+
+    file_id: str
+    name: str
+    type: str
+    bytes: int
+    sha256: str
+
+
+class FileMissing(Exception):
+    """The payload names a file that is not there any more."""
+
+    def __init__(self, file_id: str) -> None:
+        super().__init__(f"The file {file_id} is not there any more. Upload it again and correct the payload.")
+
+
+class JobFiles(Protocol):
+    """The board's files, for one attempt. Every call may raise StorageError, which need not be caught: it becomes a
+    transient or a permanent failure by itself, as does FileMissing."""
+
+    async def about(self, file_id: str) -> StoredFile:
+        """Raises FileMissing."""
+
+    def read(self, file_id: str) -> AsyncIterator[bytes]:
+        """The content in pieces. Raises FileMissing."""
+
+    def local(self, file_id: str) -> AbstractAsyncContextManager[Path]:
+        """The content as a file of this machine, to be read and never written. Raises FileMissing."""
+
+    async def keep(self, path: Path, name: str) -> StoredFile:
+        """Keep what work has made, under a name for people; it lives as long as the task. The file at `path` may become
+        what is stored: do not write into it any more."""
+
+
 class Job(Protocol):
     """One attempt at one task, as its handler sees it."""
 
@@ -253,6 +289,7 @@ class Job(Protocol):
     wait: Wait  # how the handler is to wait for its result; one of its `waits`
     answer_url: str | None  # with wait `callback`: where the result may be handed in, once; it is a secret
     http: Http
+    files: JobFiles
 
     async def send(self, *, kind: str, target: str, request: bytes, fixed: bool = False) -> bytes:
         """Announce an outside call: an operation row is reserved, marked sent and committed before this returns.

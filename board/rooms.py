@@ -141,6 +141,7 @@ class Board:
             self.handlers,
             self.task_document,
             self.webhook_secret,
+            self.files,
             settings.rewrite,
             self.signals.send,
             mailbox,

@@ -47,3 +47,15 @@ def test_over_http(working_sqlite: OpenWorking, valkey_server: ValkeyServer) -> 
         answer = client.get(f"{url}/readyz")
     assert (answer.status_code, answer.json()["status"]) == (200, "ready")
     assert "cannot be reached" in answer.json()["checks"]["redis"]
+
+
+def test_another_storage_than_the_boards_is_told_and_the_rest_goes_on(working_sqlite: OpenWorking) -> None:
+    board = working_sqlite(start=False).board
+    assert readiness(board)["storage"] == "ok"
+    board.files.identity.check()
+    assert readiness(board)["storage"] == "ok"
+    folder = board.settings.data_dir / "files"
+    folder.rename(folder.with_name("moved"))
+    checks = readiness(board)
+    assert "BOARD_STORAGE_URL" in checks["storage"]
+    assert is_ready(checks)

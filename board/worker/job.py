@@ -23,6 +23,7 @@ from board.ports import (
     CalledBack,
     ConnectionView,
     Http,
+    JobFiles,
     JsonObject,
     OperationBusy,
     OperationConflict,
@@ -56,6 +57,7 @@ class AttemptJob:
     answer_url: str | None = field(repr=False)
     mailbox: Mailbox
     http: Http
+    files: JobFiles
     operation_key: str
     content: bytes | None  # what an action is about, so that two tasks that mean the same are known; None: the request
     webhook_secret: str = field(repr=False)

@@ -19,11 +19,13 @@ from board.effects import incoming, operations
 from board.effects.callbacks import Documents
 from board.effects.http import Doors
 from board.effects.rewrite import Rewrite
+from board.files.ledger import Files
 from board.ports import Cause, ConnectionView, ErrorClass, Failure, Handler, Refused
 from board.signals.signal import Signal
 from board.tasks.ledger import Lease
 from board.tasks.states import Phase
 from board.tasks.view import data_of_many
+from board.worker.attempt_files import AttemptFiles
 from board.worker.job import AttemptJob
 from board.worker.mailbox import Mailbox
 
@@ -68,6 +70,7 @@ class Preparer:
         handlers: Mapping[str, Handler],
         documents: Documents,
         webhook_secret: str,
+        files: Files,
         rewrite: Rewrite,
         tell: Callable[[Signal], None],
         mailbox: Mailbox,
@@ -78,6 +81,7 @@ class Preparer:
         self._handlers = handlers
         self._documents = documents
         self._secret = webhook_secret
+        self._files = files
         self._rewrite = rewrite
         self._tell = tell
         self._mailbox = mailbox
@@ -205,6 +209,7 @@ class Preparer:
             answer_url=answer_url,
             mailbox=self._mailbox,
             http=door,
+            files=AttemptFiles(self._db, self._files, row["id"]),
             operation_key=key,
             content=dump_json([data["payload"], data["result"]]).encode() if acting else None,
             webhook_secret=self._secret,

@@ -17,9 +17,11 @@ from board.ports import (
     Cause,
     ErrorClass,
     Failure,
+    FileMissing,
     NotStarted,
     Outcome,
     Stopped,
+    StorageError,
     Success,
     UnknownOutcome,
 )
@@ -108,6 +110,8 @@ class Runner:
                 return await it.handler.run(it.job)
         except Stopped:
             raise
+        except (StorageError, FileMissing) as error:
+            return _without_files(error, it.job.operation is not None)
         except BaseException as error:  # also a handler's exit(), which must not end the worker
             if isinstance(error, asyncio.CancelledError) and _asked_to_stop():
                 raise
@@ -137,6 +141,12 @@ def _said(known: Outcome | NotStarted) -> str:
     if isinstance(known, Success):
         return "It took effect." + (f" Its number there: {known.reference}" if known.reference else "")
     return known.message or "It never took effect."
+
+
+def _without_files(error: StorageError | FileMissing, sent: bool) -> Failure:
+    transient = isinstance(error, StorageError) and error.transient
+    error_class = ErrorClass.TRANSIENT if transient else ErrorClass.PERMANENT
+    return Failure(error_class, Cause.PRECONDITION, str(error), open_operation=sent)
 
 
 def _asked_to_stop() -> bool:

@@ -8,6 +8,9 @@ import pytest
 
 from board.access.crypto import new_key
 from board.db import place
+from board.db.engine import Database
+from board.files.identity import Identity
+from board.files.local import LocalStorage
 from board.redis_door import connect
 from tests.cli.conftest import Run
 from tests.rig.valkey import ValkeyServer
@@ -22,7 +25,7 @@ def test_a_good_board_is_good(board: Run, database_url: str) -> None:
     answer = board("doctor", "--json")
     assert answer.code == 0
     assert answer.json["ok"] is True
-    kinds = {"settings", "data folder", "database", "schema", "key"}
+    kinds = {"settings", "data folder", "database", "schema", "key", "storage"}
     assert set(found(answer)) == (kinds if database_url.startswith("sqlite") else kinds | {"clock"})
     assert {it["status"] for it in answer.json["data"]} == {"ok"}
     kind = "SQLite" if database_url.startswith("sqlite") else "PostgreSQL"
@@ -181,3 +184,31 @@ def test_connections_are_looked_at(board: Run, tmp_path: Path) -> None:
     status, message = found(answer)["connection leads"]
     assert status == "wrong"
     assert "cannot be reached" in message
+
+
+def test_a_storage_that_is_not_the_boards_is_wrong(
+    board: Run, database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    db = Database(database_url)
+    Identity(db, LocalStorage(tmp_path / "data" / "files")).check()
+    db.close()
+    assert found(board("doctor", "--json"))["storage"] == (
+        "ok",
+        f"Files are in the folder {tmp_path / 'data' / 'files'}.",
+    )
+    monkeypatch.setenv("BOARD_STORAGE_URL", f"file://{tmp_path / 'other'}")
+    answer = board("doctor", "--json")
+    assert answer.code == 1
+    assert found(answer)["storage"][0] == "wrong"
+    assert "BOARD_STORAGE_URL" in found(answer)["storage"][1]
+    assert not (tmp_path / "other").exists(), "looking makes nothing"
+
+
+@pytest.mark.parametrize("url", ["", "files", "ftp://x", "file://host/share"])
+def test_an_address_of_a_storage_that_cannot_be_used_is_named(
+    run: Run, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BOARD_STORAGE_URL", url)
+    answer = run("doctor")
+    assert answer.code == 1
+    assert "BOARD_STORAGE_URL: " in answer.out

@@ -139,7 +139,13 @@ def test_a_worker_tells_its_health_at_a_port_of_its_own(
     assert get(f"{base}/healthz").json() == {"status": "ok"}
     ready = get(f"{base}/readyz")
     assert (ready.status_code, ready.json()["status"]) == (200, "ready")
-    assert ready.json()["checks"] == {"database": "ok", "migrations": "ok", "key": "ok", "worker": "ok"}
+    assert ready.json()["checks"] == {
+        "database": "ok",
+        "migrations": "ok",
+        "key": "ok",
+        "storage": "ok",
+        "worker": "ok",
+    }
     assert get(f"{base}/api/v1/tasks").status_code == 404
     with opened(database_url) as db, db.write() as tx:
         tx.exec_driver_sql("UPDATE alembic_version SET version_num = '0001'")

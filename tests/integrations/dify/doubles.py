@@ -101,6 +101,7 @@ class NotedJob:
     attempt: int = 1
     wait: Wait = "stream"
     answer_url: str | None = None
+    files: Any = None
     callbacks: list[CalledBack | None] = field(default_factory=list)  # what called_back() gives, one after the other
     refusal: Exception | None = None  # what send() raises
     sent: list[dict[str, Any]] = field(default_factory=list)
