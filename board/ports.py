@@ -118,7 +118,21 @@ class Later:
     tried: str = ""
 
 
-Outcome: TypeAlias = Success | Failure | UnknownOutcome | Later
+@dataclass(frozen=True, slots=True)
+class NeedsInput:
+    """The work waits outside for a person to fill in a form. The call stays open; the answer goes to `reconcile`.
+
+    form: {id, title, content (Markdown), fields: [{name, kind: text|choice|file|files, options, default}],
+    actions: [{id, title}], expires_at: RFC 3339 or None}. Every field must be given. It is shown to people and programs
+    that may read the task: no secrets in it.
+    """
+
+    message: str
+    form: JsonObject
+    reference: str | None = None
+
+
+Outcome: TypeAlias = Success | Failure | UnknownOutcome | Later | NeedsInput
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,6 +171,15 @@ class ConnectionView:
 
 
 @dataclass(frozen=True, slots=True)
+class FormAnswer:
+    """A person's answer to the form of a NeedsInput. form_id, action and the names of inputs are those of that form."""
+
+    form_id: str
+    action: str
+    inputs: JsonObject
+
+
+@dataclass(frozen=True, slots=True)
 class SentOperation:
     """What an earlier attempt of this task announced and did not close."""
 
@@ -166,6 +189,7 @@ class SentOperation:
     user: str  # the earlier attempt's `job.user`
     reference: str | None  # None: the answer was lost before an id was seen
     sent_at: datetime
+    answer: FormAnswer | None = None  # what a person said to the form that it waited with
 
 
 class HttpError(Exception):

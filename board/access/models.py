@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any
 
 from sqlalchemy import Column, ForeignKey
 from sqlmodel import Field, SQLModel
@@ -31,8 +30,7 @@ class ApiKey(SQLModel, table=True):
     secret_hash: str = Field(max_length=64, unique=True)
     hint: str = Field(max_length=12)  # the first characters, so that people can tell keys apart
     scopes: list[str] = json_field(nullable=False)
-    # rate: how many tasks it may put in, such as 60/min; max_waiting: how many of them may wait at the same time
-    limits: dict[str, Any] | None = json_field()
+    limits: dict[str, str] | None = json_field()  # rate: how many tasks it may put in, such as 60/min
     created_at: datetime = time_field(nullable=False)
     revoked_at: datetime | None = time_field()
 

@@ -15,13 +15,11 @@ router = APIRouter(tags=["access"], route_class=StrictRoute)
 
 
 class KeyLimits(BaseModel):
-    """rate: how many new tasks the key may put in, such as 600/min; null: as BOARD_INTAKE_RATE says. max_waiting: how
-    many of its tasks may wait at the same time; null: any number."""
+    """rate: how many new tasks the key may put in, such as 600/min; null: as BOARD_INTAKE_RATE says."""
 
     model_config = ConfigDict(extra="forbid")
 
     rate: str | None = None
-    max_waiting: int | None = None
 
 
 class KeyIn(BaseModel):
@@ -75,7 +73,7 @@ def list_keys(board: TheBoard, actor: TheAdmin) -> JSONResponse:
 def create_key(body: KeyIn, board: TheBoard, actor: TheAdmin) -> JSONResponse:
     """A new API key; its secret is shown in this answer and never again."""
     with board.db.write() as tx:
-        secret = keys.create(tx, body.name, body.scopes, body.limits.rate, body.limits.max_waiting)
+        secret = keys.create(tx, body.name, body.scopes, body.limits.rate)
     shown = {"name": body.name, "scopes": body.scopes, "limits": body.limits.model_dump(exclude_none=True)}
     return ok(shown | {"key": secret}, 201)
 
@@ -84,7 +82,7 @@ def create_key(body: KeyIn, board: TheBoard, actor: TheAdmin) -> JSONResponse:
 def edit_key(name: str, body: KeyEdit, board: TheBoard, actor: TheAdmin) -> JSONResponse:
     """Change the key's limits, from its next request on."""
     with board.db.write() as tx:
-        keys.set_limits(tx, name, body.limits.rate, body.limits.max_waiting)
+        keys.set_rate(tx, name, body.limits.rate)
     return ok({"name": name, "limits": body.limits.model_dump(exclude_none=True)})
 
 

@@ -27,7 +27,6 @@ from board.files.ledger import NoSuchFile
 from board.files.links import BadLink
 from board.logs import first_line
 from board.ports import StorageError
-from board.queue.intake_bound import NeverWithinBound, TooMuchWaiting
 from board.queue.intake_rate import NeverWithinRate, OverRate
 from board.review.decide import DecisionRefused
 from board.review.policy import NotEligible
@@ -54,7 +53,12 @@ _SENTENCES = {
     500: ("Something went wrong here. The log has the details under this request id.", "internal_error"),
     503: ("The board cannot answer right now; try again in a moment.", "unavailable"),
 }
-_DECISION_STATUS = {"not_found": 404, "verdict_not_offered": 422, "instruction_missing": 422}
+_DECISION_STATUS = {
+    "not_found": 404,
+    "verdict_not_offered": 422,
+    "instruction_missing": 422,
+    "answer_does_not_fit": 422,
+}
 
 
 class ApiError(HTTPException):
@@ -149,15 +153,12 @@ def translate(error: Exception) -> ApiError:
             return ApiError(status, error.code, str(error), [{"field": error.field}] if error.field else [])
         case IllegalMove():
             return ApiError(409, "illegal_state", str(error), [{"status": error.status, "phase": error.phase}])
-        case OverRate() | TooMuchWaiting():
+        case OverRate():
             later = str(error.retry_after)
             said = [{"retry_after": error.retry_after}]  # in the body too: n8n does not show headers
-            code = "rate_limited" if isinstance(error, OverRate) else "too_many_waiting"
-            return ApiError(429, code, str(error), said, {"Retry-After": later})
+            return ApiError(429, "rate_limited", str(error), said, {"Retry-After": later})
         case NeverWithinRate():
             return field_error("tasks", str(error), "too_many_for_rate")
-        case NeverWithinBound():
-            return field_error("tasks", str(error), "too_many_at_once")
         case Stale():
             return ApiError(
                 409, "stale_version", "This task has changed meanwhile. Read it again, then repeat the change."
@@ -200,8 +201,6 @@ EXPECTED: tuple[type[Exception], ...] = (
     IllegalMove,
     OverRate,
     NeverWithinRate,
-    TooMuchWaiting,
-    NeverWithinBound,
     Stale,
     DecisionRefused,
     NoSuchTask,

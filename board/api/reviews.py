@@ -36,6 +36,10 @@ class DecisionIn(BaseModel):
     reason: Words = None
     reason_class: Literal["wrong", "incomplete", "policy", "duplicate", "other"] | None = None
     edits: dict[str, Any] | None = None
+    action: Annotated[str | None, Field(max_length=200, description="verdict `answer`: an id of `form.actions`")] = None
+    inputs: Annotated[dict[str, Any] | None, Field(description="verdict `answer`: all of `form.fields`, by name")] = (
+        None
+    )
     idempotency_key: Annotated[str | None, Field(max_length=200)] = None
 
 
@@ -100,6 +104,8 @@ def decide(board: Board, actor: Actor, review_id: int, body: DecisionIn) -> JSON
         reason=body.reason,
         reason_class=body.reason_class,
         idempotency_key=body.idempotency_key,
+        action=body.action,
+        inputs=body.inputs,
     )
     with board.db.write() as tx:
         repeated = board.decisions.decide(tx, review_id, verdict, actor, CHANNEL)

@@ -20,7 +20,7 @@ from board.db.many import given, insert_many, pack
 from board.effects import journal
 from board.effects.models import deliveries, operations
 from board.effects.reuse import Wanted, reusable
-from board.ports import SentOperation, Stopped
+from board.ports import FormAnswer, SentOperation, Stopped
 from board.tasks.followers import Moved
 from board.tasks.history import By
 from board.tasks.ledger import Lease
@@ -240,8 +240,8 @@ def left_open_among(connection: Connection, rows: Sequence[RowMapping]) -> set[i
     return {task for task, phase in connection.execute(query) if tried[task] == phase}
 
 
-def as_sent(row: RowMapping) -> SentOperation:
-    """An open operation as a handler's `reconcile` sees it."""
+def as_sent(row: RowMapping, answer: FormAnswer | None = None) -> SentOperation:
+    """An open operation as a handler's `reconcile` sees it. answer: what a person said to the form it waited with."""
     return SentOperation(
         key=row["key"],
         kind=row["kind"],
@@ -249,6 +249,7 @@ def as_sent(row: RowMapping) -> SentOperation:
         user=attempt_user(row["task"], row["lease_token"]),
         reference=row["external_reference"],
         sent_at=row["sent_at"],
+        answer=answer,
     )
 
 

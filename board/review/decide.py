@@ -13,7 +13,7 @@ from board.catalogue.spec import TypeSpec
 from board.catalogue.store import Catalogue
 from board.db.clock import now, read_now
 from board.effects import operations
-from board.review import unknown
+from board.review import forms, unknown
 from board.review.models import reviews
 from board.review.policy import VERDICTS, Reason, may_decide
 from board.tasks.history import TIMER, By
@@ -38,6 +38,8 @@ class Verdict:
     idempotency_key: str | None = None
     reference: str | None = None  # unknown outcome: the outside system's id, where the person found it
     result: Any = None  # unknown outcome: the result, where the person found it
+    action: str | None = None  # input needed: which of the form's actions
+    inputs: dict[str, Any] | None = None  # input needed: the form's fields
 
 
 class DecisionRefused(Exception):
@@ -154,6 +156,11 @@ class Decisions:
                 "What you decided about has changed meanwhile. Look at it again, then decide.",
                 [{"version": review["version"], "content_hash": review["content_hash"]}],
             )
+        if verdict.verdict == "answer" and (form := forms.form_of(review)) is not None:
+            try:
+                forms.check(form, verdict.action, verdict.inputs or {})
+            except forms.BadAnswer as error:
+                raise DecisionRefused("answer_does_not_fit", str(error), [{"field": error.field}]) from error
         if verdict.verdict == "revise" and not (verdict.instruction or "").strip():
             raise DecisionRefused("instruction_missing", "Say in `instruction` what should be done differently.")
 
@@ -210,6 +217,11 @@ class Decisions:
                     self._ledger.move(tx, approved.task, Move.FINISH, TIMER)
             case "revise":
                 self._revise(tx, task, verdict, by, spec, decision, details)
+            case "answer":
+                forms.keep(tx, review, verdict)
+                changes = {"ready_at": now()}
+                details |= {"action": verdict.action}
+                self._ledger.move(tx, task, Move.ANSWER, by, changes=changes, note=verdict.reason, details=details)
             case "reject":
                 self._ledger.move(
                     tx,

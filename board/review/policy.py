@@ -24,6 +24,7 @@ class Reason(StrEnum):
     INVALID_OUTPUT = "invalid_output"
     PERMANENT_FAILURE = "permanent_failure"
     UNKNOWN_OUTCOME = "unknown_outcome"
+    INPUT_NEEDED = "input_needed"
     DIRECT = "direct"
 
 
@@ -41,6 +42,7 @@ VERDICTS: dict[Reason, tuple[str, ...]] = {
     Reason.INVALID_OUTPUT: _USUAL,
     Reason.PERMANENT_FAILURE: ("revise", "reject"),
     Reason.UNKNOWN_OUTCOME: ("happened", "not_happened", "drop"),
+    Reason.INPUT_NEEDED: ("answer", "reject"),
     Reason.DIRECT: ("approve", "reject"),
 }
 

@@ -10,6 +10,7 @@ from sqlalchemy import Connection, RowMapping, case, func, select, text
 from board.catalogue.store import Catalogue
 from board.db.pages import DEFAULT_LIMIT, Key, Page, after, page
 from board.review.content import consequence
+from board.review.forms import form_of
 from board.review.models import reviews
 from board.review.policy import VERDICTS, Reason
 from board.tasks.models import task_data, tasks
@@ -128,6 +129,7 @@ def document(
         "consequence": consequence(connection, catalogue, spec),
         "task": task,
         "decision": decision(row) if decided else None,
+        "form": form_of(row),
     }
 
 

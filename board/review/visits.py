@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timedelta
+from typing import Any
+
 from sqlalchemy import Connection, RowMapping, insert, select, update
 
 from board.catalogue.store import Catalogue
-from board.db.clock import now
+from board.db.clock import now, read_now
 from board.review.content import content_hash
 from board.review.models import reviews
 from board.tasks.ledger import Moved
 from board.tasks.states import Move, Status
 
+# Dify looks once a minute for forms that have expired.
+AFTER_EXPIRY = timedelta(seconds=90)
 _UNDONE = (Move.UNDO_APPROVE, Move.UNDO_REJECT)
 
 
@@ -46,6 +51,8 @@ class Visits:
                 version=1,
                 content_hash=content_hash(tx, self._catalogue, task),
                 operation=details.get("operation"),
+                data={"form": details["form"]} if "form" in details else None,
+                due_at=_looks_again_at(tx, details["form"]) if "form" in details else None,
                 opened_at=now(),
             )
         )
@@ -57,6 +64,14 @@ class Visits:
             .where(reviews.c.task == task["id"], reviews.c.status == "open")
             .values(version=reviews.c.version + 1, content_hash=content_hash(tx, self._catalogue, task))
         )
+
+
+def _looks_again_at(tx: Connection, form: dict[str, Any]) -> datetime | None:
+    """When the board looks by itself what became of a form that nobody answered: a little after it has expired."""
+    expires = form.get("expires_at")
+    if not expires:
+        return None
+    return max(datetime.fromisoformat(expires) + AFTER_EXPIRY, read_now(tx) + AFTER_EXPIRY)
 
 
 def open_review(connection: Connection, task: int) -> RowMapping | None:

@@ -62,6 +62,7 @@ KINDS: dict[Move, str] = {
     Move.GIVE_UP: "worker_died",
     Move.STOP: "cancelled",
     Move.APPROVE: "approved",
+    Move.ANSWER: "form_answered",
     Move.FINISH: "done",
     Move.REVISE: "revised",
     Move.REJECT: "rejected",

@@ -62,6 +62,7 @@ class Move(StrEnum):
     GIVE_UP = "give_up"  # the lease was lost once too often
     STOP = "stop"  # a running task stops because its cancellation was asked
     APPROVE = "approve"
+    ANSWER = "answer"  # the form that the work waits with was answered, or has expired
     FINISH = "finish"
     REVISE = "revise"
     REJECT = "reject"
@@ -139,6 +140,7 @@ RULES: dict[Move, Rule] = {
     Move.GIVE_UP: _rule({_S.RUNNING}, _S.FAILED, {_A.SWEEP}),
     Move.STOP: _rule({_S.RUNNING}, _S.CANCELLED, {_A.WORKER, _A.SWEEP}),
     Move.APPROVE: _rule({_S.NEEDS_REVIEW}, _S.PENDING, {_A.REVIEWER}, phases=_WORK, to_phase=_P.ACT),
+    Move.ANSWER: _rule({_S.NEEDS_REVIEW}, _S.PENDING, {_A.REVIEWER, _A.TIMER}, phases=_WORK),
     Move.FINISH: _rule({_S.PENDING}, _S.DONE, {_A.TIMER}, phases=_ACT),
     Move.REVISE: _rule({_S.NEEDS_REVIEW}, _S.PENDING, {_A.REVIEWER}, to_phase=_P.WORK),
     Move.REJECT: _rule({_S.NEEDS_REVIEW}, _S.CANCELLED, {_A.REVIEWER}),

@@ -12,6 +12,7 @@ from sqlalchemy import Connection
 from board.catalogue.store import Catalogue
 from board.db.engine import Database
 from board.files.ledger import Files
+from board.review import forms
 from board.tasks.intake import Intake
 from board.tasks.ledger import Ledger
 from board.upkeep import ageing, sweep
@@ -23,6 +24,7 @@ from board.upkeep.rebuild import Rebuild
 from board.upkeep.shelf import Busy
 
 AGEING_SECONDS = 30.0  # how often waiting tasks are looked at for ageing; a tenth of the time they must have waited
+FORMS_SECONDS = 15.0  # how often; Dify itself looks once a minute
 ARCHIVE_SECONDS = 3600.0  # a task stays at most an hour longer than its type says
 FILES_SECONDS = 3600.0  # what is removed is at least a day old
 FORGET_SECONDS = 3600.0  # what is removed is at least a day old
@@ -77,6 +79,7 @@ class Keeper:
                 AGEING_SECONDS,
                 alone=True,
             ),
+            Chore("look at expired forms", lambda: _expired_forms(db, ledger), FORMS_SECONDS, alone=True),
             Chore("archive old tasks", self._archive_old, ARCHIVE_SECONDS, alone=True),
             Chore("forget workers", forget_workers, FORGET_SECONDS, alone=True),
             Chore("forget firings", firing.forget, FORGET_SECONDS, alone=True),
@@ -98,3 +101,8 @@ class Keeper:
     def leave(self, tx: Connection) -> None:
         """A clean stop: another one may lead at once."""
         self._leader.release(tx)
+
+
+def _expired_forms(db: Database, ledger: Ledger) -> int:
+    with db.write() as tx:
+        return forms.look_again(tx, ledger)

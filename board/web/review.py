@@ -21,6 +21,7 @@ Answer = HTMLResponse | RedirectResponse
 
 # What the form asks for beside the verdict; the rooms ask for the instruction by themselves.
 _NEEDED = {"reject": "reason_class", "happened": "reason", "not_happened": "reason", "drop": "reason"}
+FIELD = "field:"  # before the names of a form's own fields
 _LONGEST = 10_000  # characters of an instruction or a reason, as in the API
 
 
@@ -84,6 +85,8 @@ def _verdict(form: Form, verdict: str) -> Verdict:
         reason=form.one("reason")[:_LONGEST] or None,
         reason_class=reason_class if reason_class in REASON_CLASS else None,
         reference=form.one("reference")[:1000] or None,
+        action=form.one("action") or None,
+        inputs={name.removeprefix(FIELD): value.strip() for name, value in form.fields if name.startswith(FIELD)},
     )
 
 
@@ -91,7 +94,7 @@ def _refused(visit: Visit, review_id: str, error: DecisionRefused, form: Form) -
     details = error.details[0] if error.details else {}
     who = {name: details.get(name) for name in ("by", "at", "verdict")}
     refused = Refused(error.code, said(visit.language, error), **who)
-    code = 422 if error.code in ("instruction_missing", "verdict_not_offered") else 409
+    code = 422 if error.code in ("instruction_missing", "verdict_not_offered", "answer_does_not_fit") else 409
     return _page(visit, _row(visit, review_id), code=code, refused=refused, form=form)
 
 

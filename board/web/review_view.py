@@ -12,7 +12,7 @@ from board.review import read
 from board.tasks import history
 from board.tasks.read import attempt_document, attempts_of, by_internal_id
 from board.tasks.view import event_document
-from board.web import hidden
+from board.web import hidden, prose
 from board.web.difference import changes
 from board.web.tree import Node, tree
 from board.web.visit import Visit
@@ -67,6 +67,7 @@ def detail(visit: Visit, connection: Any, row: Row) -> dict[str, Any]:
         "changes": changes(former, result) if former is not None and result is not None else [],
         "attempts": attempts,
         "operations": calls,
+        "form": _form(document["form"]),
         "in_question": next((call for call in calls if call["id"] == document["operation_id"]), None),
         "events": [event_document(item) for item in reversed(history.events_of(connection, row["task"]))],
         "undo_seconds": undo_seconds(visit, row, moment),
@@ -111,6 +112,14 @@ def _consequence(stored: dict[str, Any] | None, task: Row) -> dict[str, Any]:
         "url": masked(stored["url"]) if stored["url"] else None,
         "callback": callback,
     }
+
+
+def _form(form: dict[str, Any] | None) -> dict[str, Any] | None:
+    """The form that the work waits with: its text as safe HTML, everything else without hidden characters."""
+    if form is None:
+        return None
+    plain: dict[str, Any] = hidden.strip_all(form, hidden.Found())
+    return plain | {"html": prose.render(plain.get("content") or "")}
 
 
 def _output(result: Any, spec: TypeSpec) -> tuple[Node | None, Node | None]:

@@ -54,7 +54,7 @@ REASON = {
     "input_needed": N_("The workflow asks a person."),
 }
 # Reasons whose message, written in English by the board or by the outside system, says more than our own sentence.
-DETAILED = {"output_rule", "partial_result", "invalid_output", "permanent_failure", "unknown_outcome"}
+DETAILED = {"output_rule", "partial_result", "invalid_output", "permanent_failure", "unknown_outcome", "input_needed"}
 VERDICT = {
     "approve": N_("Approve"),
     "revise": N_("Revise"),
@@ -62,6 +62,7 @@ VERDICT = {
     "happened": N_("It happened"),
     "not_happened": N_("It did not happen: send again"),
     "drop": N_("Drop it"),
+    "answer": N_("Answer"),
 }
 DECIDED = {
     "approve": N_("Approved"),
@@ -70,6 +71,7 @@ DECIDED = {
     "happened": N_("Confirmed as done"),
     "not_happened": N_("Sent again"),
     "drop": N_("Dropped"),
+    "answer": N_("Answered"),
 }
 DECIDED_BY = {
     "approve": N_("{who} approved this."),
@@ -105,6 +107,8 @@ OPERATION_TAB = {
 }
 OPERATION_KIND = {
     "dify.run": N_("A run in Dify"),
+    "dify.chat": N_("A message to an app in Dify"),
+    "dify.completion": N_("A text from an app in Dify"),
     "webhook.action": N_("An action"),
     "webhook.resume": N_("The result, for the flow that waits"),
     "webhook.callback": N_("Word to the sender of a task"),
@@ -175,6 +179,7 @@ EVENT = {
     "outcome_unknown": N_("The outcome of a call is unknown"),
     "retry_planned": N_("Failed, a retry is planned"),
     "reconcile_planned": N_("The outcome of a call is not known yet: it is asked again"),
+    "form_answered": N_("The form was answered"),
     "done_before": N_("Done before by another task; nothing was sent"),
     "operation_refused": N_("The key of its action belongs to something else; nothing was sent"),
     "operation_resolved": N_("A person said what became of a call"),
@@ -282,6 +287,7 @@ _REFUSED = {
     "verdict_not_offered": N_("This answer is not offered here."),
     "review_changed": N_("What you decided about has changed meanwhile. Look at it again, then decide."),
     "instruction_missing": N_("Say what should be done differently."),
+    "answer_does_not_fit": N_("The answer does not fit the form: fill in every field and choose one of its answers."),
     "reason_missing": N_("Say why: the reason stays with the task."),
     "answer_missing": N_("Say what you found: one of the three answers."),
     "outcome_known": N_("It has become known meanwhile what became of it. Look at it again."),

@@ -14,9 +14,10 @@ from board.catalogue.spec import TypeSpec
 from board.catalogue.store import Catalogue
 from board.db.clock import now, read_now
 from board.db.engine import Database
-from board.effects import incoming, journal, operations
+from board.effects import journal, operations
 from board.effects.operations import Delivered
-from board.ports import Cause, ErrorClass, Failure, Outcome, Success, UnknownOutcome
+from board.ports import Cause, ErrorClass, Failure, Outcome, Success
+from board.review import forms
 from board.review.policy import Wish
 from board.tasks.attempts import end_attempt
 from board.tasks.history import By
@@ -104,7 +105,6 @@ class Ending:
         review: what an outside worker wishes for with its success.
         """
         spec = self._catalogue.version(tx, row["type"], row["type_version"]).spec
-        outcome = self._called_back(tx, lease, outcome)
         call = self._open_call(tx, spec, row, outcome, operation)
         decision = decide(spec, row, outcome, may_resend=may_resend, review=review, call=call)
         if operation is None and decision.move is Move.ASK_UNKNOWN and (left := operations.left_open(tx, row)):
@@ -125,17 +125,6 @@ class Ending:
                 journal.note(tx, operation, "unknown", by, decision.changes["last_error"])
         return moved
 
-    def _called_back(self, tx: Connection, lease: Lease, outcome: Outcome) -> Outcome:
-        """A callback that was confirmed to whoever called, in the moment in which the attempt gave up waiting, counts.
-
-        Looked for under the task's lock: what comes after that is told that it is late.
-        """
-        if not isinstance(outcome, UnknownOutcome) and not (isinstance(outcome, Failure) and outcome.open_operation):
-            return outcome
-        self._ledger.lock(tx, lease.task)
-        called = incoming.answers(tx, [lease.task]).get(lease.task)
-        return outcome if called is None else called.outcome()
-
     @staticmethod
     def _open_call(
         tx: Connection, spec: TypeSpec, row: RowMapping, outcome: Outcome, operation: int | None
@@ -148,7 +137,9 @@ class Ending:
             return None
         options = store.connection_options(tx, stored["connection"]) if stored["connection"] else {}
         usual = asking.usual_limit(spec.handler.timeout, row["max_retries"])
-        age = (read_now(tx) - stored["sent_at"]).total_seconds()
+        # The time in which a person had the form does not count.
+        since = max(stored["sent_at"], forms.left_at(tx, row["id"]) or stored["sent_at"])
+        age = (read_now(tx) - since).total_seconds()
         return OpenCall(stored["asks"], age, options.get("reconcile_for", usual))
 
     def _write(self, tx: Connection, lease: Lease, by: By, decision: Decision, operation: int | None) -> Moved | None:

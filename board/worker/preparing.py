@@ -20,7 +20,8 @@ from board.effects.callbacks import Documents
 from board.effects.http import Doors
 from board.effects.rewrite import Rewrite
 from board.files.ledger import Files
-from board.ports import Cause, ConnectionView, ErrorClass, Failure, Handler, Refused
+from board.ports import Cause, ConnectionView, ErrorClass, Failure, FormAnswer, Handler, Refused
+from board.review import forms
 from board.signals.signal import Signal
 from board.tasks.ledger import Lease
 from board.tasks.states import Phase
@@ -38,6 +39,7 @@ class Prepared:
     handler: Handler
     job: AttemptJob
     left_open: RowMapping | None
+    answer: FormAnswer | None = None  # to the form with which the left call waited
 
 
 class NotRunnable(Exception):
@@ -57,6 +59,7 @@ class Read:
     data: RowMapping
     target: ConnectionView | None
     left: RowMapping | None
+    answer: FormAnswer | None = None
     token: str | None = field(default=None, repr=False)  # the right to call back
 
 
@@ -101,12 +104,16 @@ class Preparer:
             data = data_of_many(connection, [row["id"] for row in rows])
             # Who is claimed for the first time has left nothing behind.
             left = operations.left_open_by(connection, [row for row in rows if row["lease_token"] > 1])
+            answers = forms.answers(connection, left.keys())
         except DBAPIError:
             raise
         except Exception as error:
             return [error] * len(rows)
         targets: dict[str, ConnectionView | Exception | None] = {}
         read = [self._read(connection, row, data.get(row["id"]), left.get(row["id"]), targets) for row in rows]
+        for number, row in enumerate(rows):
+            if row["id"] in answers and isinstance(it := read[number], Read):
+                read[number] = replace(it, answer=answers[row["id"]])
         return self._with_rights(connection, rows, read)
 
     def _with_rights(
@@ -222,7 +229,7 @@ class Preparer:
             tell=self._tell,
             operation=left["id"] if left else None,
         )
-        return Prepared(spec, handler, job, left)
+        return Prepared(spec, handler, job, left, read.answer)
 
 
 def _may_resend(spec: TypeSpec, handler: Handler, target: ConnectionView | None, acting: bool) -> bool:

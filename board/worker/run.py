@@ -98,7 +98,7 @@ class Runner:
         try:
             async with limit:
                 if it.left_open is not None:
-                    known = await it.handler.reconcile(it.job, operations.as_sent(it.left_open))
+                    known = await it.handler.reconcile(it.job, operations.as_sent(it.left_open, it.answer))
                     await asyncio.to_thread(self._learned, it, known)
                     if isinstance(known, UnknownOutcome) and not it.job.may_resend:
                         return known

@@ -9,7 +9,7 @@ from sqlalchemy import RowMapping
 
 from board.catalogue.shape import first_problem
 from board.catalogue.spec import TypeSpec
-from board.ports import Cause, ErrorClass, Failure, Later, Outcome, Success, UnknownOutcome
+from board.ports import Cause, ErrorClass, Failure, Later, NeedsInput, Outcome, Success, UnknownOutcome
 from board.review import policy
 from board.review.policy import Reason, Wish
 from board.tasks.states import Move, Phase
@@ -57,6 +57,8 @@ def decide(
             return _later(outcome)
         case UnknownOutcome():
             return _unknown(spec, task, outcome, may_resend)
+        case NeedsInput():
+            return _needs_input(outcome)
 
 
 def _success(spec: TypeSpec, task: RowMapping, success: Success, review: Wish) -> Decision:
@@ -138,6 +140,13 @@ def _failure(spec: TypeSpec, task: RowMapping, failure: Failure, call: OpenCall 
         details |= {"reason": Reason.PERMANENT_FAILURE}
         return Decision(Move.ASK, changes, note=message, details=details, operation=operation, attempt=attempt)
     return Decision(Move.FAIL, changes, note=message, details=details, operation=operation, attempt=attempt)
+
+
+def _needs_input(needed: NeedsInput) -> Decision:
+    """The call stays open: whoever claims the task after the answer follows it."""
+    attempt = {"outcome": "needs_review", "reference": clean(needed.reference)}
+    details = {"reason": Reason.INPUT_NEEDED, "form": clean(needed.form)}
+    return Decision(Move.ASK, _CLEARED, note=clean(needed.message)[:MAX_ERROR], details=details, attempt=attempt)
 
 
 def _later(later: Later) -> Decision:

@@ -35,7 +35,7 @@ async def play(run: Run, pace: float) -> None:
         return
     _node(run, "start", "Start", run.inputs)
     if plan.status == "paused":
-        _pause(run)
+        await _ask_person(run, pace)
         return
     await _work(run, pace if plan.seconds is None else plan.seconds)
 
@@ -44,6 +44,7 @@ async def resume(run: Run, pace: float) -> None:
     """Go on after a person answered the form."""
     assert run.form is not None
     assert run.form_answer is not None
+    run.closed_forms.append(run.form["form_token"])
     run.status = "running"
     _started(run, "resumption")
     filled = {
@@ -55,7 +56,26 @@ async def resume(run: Run, pace: float) -> None:
         "submitted_data": run.form_answer["inputs"],
     }
     run.emit("human_input_form_filled", filled)
+    if len(run.closed_forms) < run.plan.pauses:
+        run.form_answer = None
+        await _ask_person(run, pace)
+        return
     await _work(run, pace)
+
+
+async def _ask_person(run: Run, pace: float) -> None:
+    """Pause with a form; where it expires the run goes on by its time-out branch."""
+    _pause(run)
+    form = run.form
+    if run.plan.form_seconds is None or form is None:
+        return
+    await asyncio.sleep(run.plan.form_seconds)
+    if run.form is form and run.status == "paused":
+        run.closed_forms.append(form["form_token"])
+        run.status = "running"
+        _started(run, "resumption")
+        run.emit("human_input_form_timeout", {"node_id": "person", "node_title": form["node_title"]})
+        await _work(run, pace)
 
 
 def stop(run: Run) -> None:
@@ -152,7 +172,7 @@ def _pause(run: Run) -> None:
             {"id": "reject", "title": "拒绝" if chinese else "Reject", "button_style": "default"},
         ],
         "display_in_ui": True,
-        "form_token": uuid.uuid4().hex,
+        "form_token": uuid.uuid4().hex if run.plan.web_form else None,
         "resolved_default_values": {},
         "expiration_time": int(time.time()) + FORM_DAYS * 86400,
     }

@@ -37,6 +37,9 @@ class Plan:
     drop_field: str | None = None  # this field is missing in the answer
     stoppable: bool = True  # False: the stop call says success and nothing stops
     detail: str = "honest"  # what GET /workflows/run/{id} says: honest | running (for ever) | missing | error (500)
+    pauses: int = 1  # with status paused: so many forms, one after the other
+    form_seconds: float | None = None  # the form expires after so long, and the run goes on by itself
+    web_form: bool = True  # False: the form has no web-app delivery, so no token
     keeps_answer: bool = False  # a chat app saves its answer although nobody listens any more
     # The answer to the call that started it
     http_status: int | None = None  # set: this answer instead of the run's

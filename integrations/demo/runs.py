@@ -47,6 +47,7 @@ class Run:
     events: list[JsonObject] = field(default_factory=list)
     form: JsonObject | None = None  # the open human-input form while paused
     form_answer: JsonObject | None = None
+    closed_forms: list[str] = field(default_factory=list)  # tokens of forms that were answered or have expired
     query: str = ""
     conversation_id: str = ""
     message_id: str = field(default_factory=lambda: str(uuid.uuid4()))
@@ -259,7 +260,8 @@ class RunBook:
         return next((run for run in reversed(self.runs) if run.task_id == task_id), None)
 
     def by_form(self, app: DemoApp, token: str) -> Run | None:
-        return next((run for run in self.runs if run.app is app and run.form and run.form["form_token"] == token), None)
+        mine = (run for run in self.runs if run.app is app and run.form)
+        return next((run for run in mine if token == run.form["form_token"] or token in run.closed_forms), None)  # type: ignore[index]
 
     def talks(self, app: DemoApp, user: str) -> list[Run]:
         """What this user asked this app, newest first."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
 from datetime import UTC, datetime
 
 from starlette.requests import Request
@@ -97,7 +98,26 @@ async def events(request: Request) -> Response:
         return Streamed(_pieces(PING, frame(run.events[-1])))
     snapshot = query.get("include_state_snapshot", "").lower() == "true"
     past_pause = query.get("continue_on_pause", "").lower() == "true"
-    return Streamed(follow(run, standin.pace, 0 if snapshot else len(run.events), past_pause=past_pause))
+    picture = [frame(event) for event in _picture(run)] if snapshot else []
+    ends = run.status == "paused" and not past_pause
+    rest = None if ends else follow(run, standin.pace, len(run.events), past_pause=past_pause)
+    return Streamed(_picture_first(picture, rest))
+
+
+def _picture(run: Run) -> list[JsonObject]:
+    """How a run stands: its start, its nodes and, while it is paused, its form. What was said is not repeated."""
+    shown = [event for event in run.events if event["event"].startswith(("workflow_started", "node_"))]
+    return shown + run.events[-2:] if run.status == "paused" else shown
+
+
+async def _picture_first(picture: list[bytes], rest: AsyncGenerator[bytes, None] | None) -> AsyncGenerator[bytes, None]:
+    yield PING
+    for piece in picture:
+        yield piece
+    if rest is not None:
+        async with aclosing(rest):
+            async for piece in rest:
+                yield piece
 
 
 async def _pieces(*pieces: bytes) -> AsyncGenerator[bytes, None]:
@@ -185,7 +205,9 @@ async def submit_form(request: Request) -> Response:
     run = standin.book.by_form(app, request.path_params["token"])
     form = _form(run)
     assert run is not None
-    if run.form_answer is not None:
+    if request.path_params["token"] in run.closed_forms and run.form_answer is None:
+        raise DifyError(412, "human_input_form_expired", "This form has expired.")
+    if run.form_answer is not None or request.path_params["token"] in run.closed_forms:
         raise DifyError(412, "human_input_form_submitted", "This form has already been submitted.")
     inputs, action = body.get("inputs"), body.get("action")
     names = {entry["output_variable_name"] for entry in form["inputs"]}

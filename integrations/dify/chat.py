@@ -108,6 +108,7 @@ class Completion(Chat):
     kind = "dify.completion"
     beside = ("query", "files")
     calls = "completion-messages"
+    by_engine = False
     options = ()
 
     def _beside(self, fitted: Fitted, job: Job) -> JsonObject | Failure:

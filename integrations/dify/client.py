@@ -42,7 +42,6 @@ class Run:
     outputs: Json
     error: str | None
     total_tokens: int | None
-    reasons: tuple[JsonObject, ...] = ()  # why it is paused, where that was told
 
     @property
     def settled(self) -> bool:
@@ -153,6 +152,19 @@ class Client:
             if text_of(run, "id"):
                 found.append(Run.read(run))
         return found
+
+    def events(self, run_id: str, user: str, *, past_pause: bool) -> AbstractAsyncContextManager[StreamedAnswer]:
+        """Watch a run of this user again, from a picture of how it stands. past_pause: also while a person is asked."""
+        query = urlencode(
+            {"user": user, "include_state_snapshot": "true", "continue_on_pause": str(past_pause).lower()}
+        )
+        url = f"{self._base}/workflow/{quote(run_id, safe='')}/events?{query}"
+        headers = {**self._headers, "Accept": "text/event-stream"}
+        return self._http.stream("GET", url, headers=headers, read_timeout=STREAM_SILENCE)
+
+    async def answer_form(self, token: str, body: bytes, within: float = 30.0) -> None:
+        """Give the one answer to a Human Input form."""
+        await self._call("POST", f"/form/human_input/{quote(token, safe='')}", body, within=within)
 
     async def stop(self, task_id: str, user: str, within: float = 15.0, kind: str = "workflows/tasks") -> None:
         """Ask Dify to stop a run. It answers success whatever happens: only the run's detail tells.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation
@@ -9,6 +10,7 @@ from decimal import Decimal, InvalidOperation
 from board.ports import Answer, HttpError, Job, JsonObject, StreamedAnswer
 from integrations.dify.client import PAUSED, Run, mapping_of, text_of
 from integrations.dify.errors import FILES_LOST, ApiError, error_from, plain, read_error
+from integrations.dify.human import without
 from integrations.dify.jsontext import MAX_RAW_TEXT, loads_object, one_line
 from integrations.dify.sse import Event, EventTooLarge, read_events
 
@@ -33,7 +35,10 @@ class LiveRun:
     texts: list[str] = field(default_factory=list)
     length: int = 0  # of the texts together, as far as they are kept
     step_errors: list[str] = field(default_factory=list)
+    answered: bool = False  # `on_form` has answered a form
     with_files: bool = False  # files of the app were sent with the request
+    forms: list[JsonObject] = field(default_factory=list)  # that wait for a person
+    on_form: Callable[[JsonObject], Awaitable[bool]] | None = None  # answers a form; False: it is not that one's answer
     task_id: str = ""  # what the stop call needs
     prices: dict[str, Decimal] = field(default_factory=dict)  # by currency
 
@@ -86,6 +91,7 @@ class LiveRun:
 
     async def _whole_of(self, said: JsonObject) -> Run:
         run = Run.read(mapping_of(said, "data"), self.run_id or "")
+        self.forms = list(reasons_of(mapping_of(said, "data")))
         if not run.settled:
             raise CutShort("the answer came before the run ended")
         return run
@@ -120,8 +126,12 @@ class LiveRun:
                 if not run.settled:
                     raise CutShort("the closing event does not say how the run ended")
                 return run
+            case "human_input_required":
+                await self._form(data)
+            case "human_input_form_filled" | "human_input_form_timeout":
+                self.forms = without(self.forms, data)
             case "workflow_paused":
-                return Run.read({**data, "status": PAUSED, "id": self.run_id})
+                return self._paused(data)
             case "error":
                 # Dify keeps the stream open after it, with pings, for another five minutes.
                 raise error_from(message)
@@ -149,6 +159,20 @@ class LiveRun:
         if self.with_files and mapping_of(data, "inputs").get("sys.files") == []:
             raise ApiError(400, FILES_LOST)
 
+    async def _form(self, data: JsonObject) -> None:
+        if self.on_form is None or not await self.on_form(data):
+            self.forms = [*without(self.forms, data), data]
+        else:
+            self.answered = True
+
+    def _paused(self, data: JsonObject) -> Run | None:
+        """The run waits for a person; None where its only form was just answered, and it is about to go on."""
+        if self.answered and not self.forms:
+            return None
+        run = Run.read({**data, "status": PAUSED, "id": self.run_id})
+        self.forms = self.forms or list(reasons_of(data))
+        return run
+
     def _step(self, data: JsonObject) -> None:
         self._price(mapping_of(data, "execution_metadata"))
         error = text_of(data, "error")
@@ -161,6 +185,12 @@ class LiveRun:
         if run_id and run_id != self.run_id and len(run_id) <= _MAX_ID and run_id.isprintable():
             self.run_id = run_id
             await self.job.reference(run_id)
+
+
+def reasons_of(data: JsonObject) -> tuple[JsonObject, ...]:
+    """The forms for which a run is paused, as a blocking answer or `workflow_paused` tells them."""
+    reasons = data.get("reasons")
+    return tuple(it for it in reasons if isinstance(it, dict)) if isinstance(reasons, list) else ()
 
 
 async def _rest(answer: StreamedAnswer) -> bytes:

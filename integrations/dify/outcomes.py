@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from board.ports import AskReason, Cause, ErrorClass, Failure, Json, JsonObject, Outcome, Success
 from integrations.dify.answers import BadSchema, find_in_outputs, is_empty, shape
-from integrations.dify.client import PAUSED, Client, Run
+from integrations.dify.client import Client, Run
 from integrations.dify.errors import plain, run_error
 from integrations.dify.jsontext import MAX_RAW_TEXT, clean_text, is_finite, leaves, without_nonfinite
 
@@ -22,7 +22,7 @@ def outcome_of(
     step_errors: Sequence[str] = (),
     cost: str | None = None,
 ) -> Outcome:
-    """What the board settles the attempt with. run: a settled one.
+    """What the board settles the attempt with. run: one that has ended.
 
     streamed: the model's text as it came, kept as raw text. step_errors: "step: error" of nodes that failed. cost: as
     in ports.Success.
@@ -44,14 +44,6 @@ def _ended(
             "The run was stopped in Dify, by a person or by its time limit. Requeue the task to run it again."
             + (f" Dify says: {client.told(run.error)}" if run.error else ""),
             code="workflow_stopped",
-        )
-    if run.status == PAUSED:
-        return Failure(
-            ErrorClass.PERMANENT,
-            Cause.PRECONDITION,
-            "The run waits in Dify for a person to fill in a form, which is not yet supported here. Use a workflow "
-            "without a Human Input node, then requeue the task.",
-            code="workflow_paused",
         )
     assert run.status in ("succeeded", "partial-succeeded"), run.status
     outcome = _succeeded(run, output_schema, streamed)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from board.ports import JsonObject
 from integrations.dify.client import PAUSED, Run, mapping_of, text_of
 from integrations.dify.jsontext import MAX_RAW_TEXT, one_line
-from integrations.dify.live import CutShort, LiveRun
+from integrations.dify.live import CutShort, LiveRun, reasons_of
 
 
 @dataclass(slots=True)
@@ -27,7 +27,8 @@ class LiveTalk(LiveRun):
     async def _whole_of(self, said: JsonObject) -> Run:
         await self._see(said)
         if said.get("event") == "workflow_paused":
-            return replace(self._ended(PAUSED), reasons=reasons_of(mapping_of(said, "data")))
+            self.forms = list(reasons_of(mapping_of(said, "data")))
+            return self._ended(PAUSED)
         if said.get("event") != "message":
             raise CutShort("the answer came before the run ended")
         await self._text(text_of(said, "answer"))
@@ -85,9 +86,3 @@ class LiveTalk(LiveRun):
         self.tokens = total if isinstance(total, int) and not isinstance(total, bool) and total >= 0 else self.tokens
         self.prices.clear()  # of the whole answer: what single nodes have cost is in it
         self._price(usage)
-
-
-def reasons_of(data: JsonObject) -> tuple[JsonObject, ...]:
-    """Why a run is paused, as a blocking answer or `workflow_paused` tells it."""
-    reasons = data.get("reasons")
-    return tuple(it for it in reasons if isinstance(it, dict)) if isinstance(reasons, list) else ()

@@ -17,6 +17,7 @@ from board.ports import (
     ConnectionView,
     ErrorClass,
     Failure,
+    FormAnswer,
     Http,
     HttpError,
     Job,
@@ -36,10 +37,11 @@ from board.ports import (
     UnknownOutcome,
     Wait,
 )
-from integrations.dify.client import BadConnection, Client, Run
+from integrations.dify.client import PAUSED, BadConnection, Client, Run
 from integrations.dify.errors import FILES_LOST, UPLOAD_LOST, ApiError
 from integrations.dify.files import uploaded
 from integrations.dify.follow import Deadline, Pace, Search
+from integrations.dify.human import LOOK_AGAIN, FormRefused, give, is_form, needs_input
 from integrations.dify.inputs import Fitted, Forms
 from integrations.dify.jsontext import clean
 from integrations.dify.live import CutShort, LiveRun
@@ -121,7 +123,7 @@ class Workflow:
                 assert live.run_id is not None
                 waited = await self._await_callback(search, live.run_id, self._pace.look)
                 return waited or await self._find_out(search, live, _lost("its run is not shown"))
-            return self._outcome(search, live, run)
+            return await self._concluded(search, live, run)
         except asyncio.CancelledError as error:
             if CANCELLED in error.args and live.task_id:
                 await self._stop(client, live, search.user)
@@ -166,7 +168,7 @@ class Workflow:
                 outcome = called.outcome()
                 return replace(outcome, reference=run_id) if isinstance(outcome, Success) else outcome
             if run is not None and run.settled:
-                return outcome_of(run, client, job.output_schema)
+                return await self._concluded(search, self._live(job), run)
         return search.still_open(run_id)
 
     async def reconcile(self, job: Job, operation: SentOperation) -> Outcome | NotStarted:
@@ -183,8 +185,7 @@ class Workflow:
             waited = await self._await_callback(search, operation.reference, 0)
             if waited is not None:
                 return waited
-        found = await search.outcome(operation.reference)
-        return self._outcome(search, self._live(job), found) if isinstance(found, Run) else found
+        return await self._resumed(search, operation)
 
     async def test(self, connection: ConnectionView, http: Http, users: Sequence[ConnectionUser]) -> Sequence[Tried]:
         """Look at a connection: ports.Tester."""
@@ -226,6 +227,7 @@ class Workflow:
     # -- what other kinds of apps do in their own way -----------------------------------------------------------------
 
     kind = "dify.run"  # of the operation
+    by_engine = True  # runs can be watched again; where the app is of another kind, Dify says so
     beside: Collection[str] = ("files",)  # names in `handler.inputs` that the request itself takes
 
     def _beside(self, fitted: Fitted, job: Job) -> JsonObject | Failure:
@@ -263,7 +265,7 @@ class Workflow:
         """The board's books say that this action was done: its run's result is taken, none is started."""
         found = await search.outcome(run_id) if run_id else None
         if isinstance(found, Run):
-            return self._outcome(search, self._live(search.job), found)
+            return await self._concluded(search, self._live(search.job), found)
         if isinstance(found, Failure):
             return replace(found, open_operation=False)
         return Failure(
@@ -272,11 +274,66 @@ class Workflow:
             "This was already judged, and Dify does not show that run any more. Make a new task to judge it again.",
         )
 
+    async def _resumed(self, search: Search, operation: SentOperation) -> Outcome | NotStarted:
+        """Follow the run of an earlier attempt to its end: over its events where it can be watched, else by asking.
+
+        A person's answer to its form is given while its events are watched: what comes after it would else be lost.
+        """
+        live = self._live(search.job)
+        run = None
+        if operation.reference is not None and self.by_engine:
+            try:
+                run = await self._watch_again(search, live, operation.reference, operation.answer)
+            except FormRefused as error:
+                return needs_input(Run(operation.reference, PAUSED, {}, None, None), live.forms, str(error))
+        if run is None and live.answered:  # its detail may still say that it is paused
+            return search.still_open(operation.reference)
+        found = await search.outcome(operation.reference)  # the events may be a picture from before
+        return await self._concluded(search, live, found) if isinstance(found, Run) else found
+
+    async def _watch_again(
+        self, search: Search, live: LiveRun, run_id: str, answer: FormAnswer | None = None
+    ) -> Run | None:
+        """The settled run; None where it cannot be watched. Raises FormRefused."""
+
+        async def give_answer(data: JsonObject) -> bool:
+            if answer is None or answer.action == LOOK_AGAIN or not is_form(data, answer.form_id):
+                return False
+            live.forms = [data]  # should it be refused
+            try:
+                await give(search.client, search.user, data, answer)
+            except (ApiError, HttpError):
+                live.answered = True  # perhaps: given again by the next attempt, it does no harm
+                raise
+            live.forms = []
+            return True
+
+        live.on_form, live.run_id = give_answer, run_id
+        try:
+            async with asyncio.timeout_at(search.deadline.at):
+                async with search.client.events(run_id, search.user, past_pause=answer is not None) as events:
+                    return await live.watch(events)
+        except asyncio.CancelledError as error:
+            if CANCELLED in error.args and live.task_id:
+                await self._stop(search.client, live, search.user)
+            raise
+        except (ApiError, HttpError, CutShort, TimeoutError):
+            return None
+
+    async def _concluded(self, search: Search, live: LiveRun, run: Run) -> Outcome:
+        """The outcome of a settled run. One that waits for a person is asked for its forms, where none were seen."""
+        if run.status != PAUSED:
+            return self._outcome(search, live, run)
+        if not live.forms and run.id:
+            live = self._live(search.job)
+            await self._watch_again(search, live, run.id)
+        return needs_input(run, live.forms)
+
     async def _find_out(self, search: Search, live: LiveRun, doubt: Failure) -> Outcome:
         """The stream did not tell how it ended: ask, and only where there is no run say that it failed."""
         found = await search.outcome(live.run_id)
         if isinstance(found, Run):
-            return self._outcome(search, live, found)
+            return await self._concluded(search, live, found)
         if isinstance(found, NotStarted):
             return replace(doubt, message=f"{doubt.message} {found.message}")
         if isinstance(found, UnknownOutcome) and live.text:

@@ -26,6 +26,7 @@ TABLE = [
     (Move.GIVE_UP, "running", (WORK, ACT), "failed", None),
     (Move.STOP, "running", (WORK, ACT), "cancelled", None),
     (Move.APPROVE, "needs_review", (WORK,), "pending", ACT),
+    (Move.ANSWER, "needs_review", (WORK,), "pending", None),
     (Move.FINISH, "pending", (ACT,), "done", None),
     (Move.REVISE, "needs_review", (WORK, ACT), "pending", WORK),
     (Move.REJECT, "needs_review", (WORK, ACT), "cancelled", None),

@@ -118,17 +118,14 @@ async def test_a_failed_run_with_an_id_that_dify_does_not_know(standin: Standin)
     assert "is required in input form" in outcome.message
 
 
-async def test_failed_stopped_and_paused_runs(standin: Standin) -> None:
-    standin.faults("failed", "stopped", "paused")
-    failed, stopped, paused = [await run(standin.job()) for _ in range(3)]
+async def test_failed_and_stopped_runs(standin: Standin) -> None:
+    standin.faults("failed", "stopped")
+    failed, stopped = [await run(standin.job()) for _ in range(2)]
     assert isinstance(failed, Failure)
     assert failed.error_class is ErrorClass.UNKNOWN
     assert "The model did not answer" in failed.message
     assert isinstance(stopped, Failure)
     assert (stopped.error_class, stopped.open_operation) == (ErrorClass.PERMANENT, False)
-    assert isinstance(paused, Failure)
-    assert (paused.error_class, paused.open_operation) == (ErrorClass.PERMANENT, False)
-    assert "not yet supported" in paused.message
 
 
 async def test_a_server_error_inside_a_stream_asks_what_became_of_the_run(standin: Standin) -> None:
