@@ -8,11 +8,12 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from bench import drain, growth, idle, intake, scaling, urgent
+from bench import bloat, drain, growth, idle, intake, outbox, scaling, urgent
 from bench.report import Report
 from bench.stand import Stand, a_stand
 
-BENCHES: dict[str, Callable[[Stand], Report]] = {
+MEASUREMENTS = (drain, intake, scaling, growth, urgent, idle, bloat, outbox)
+BENCHES: dict[str, Callable[[Stand], Report]] = {it.NAME: it.run for it in MEASUREMENTS}
     it.NAME: it.run for it in (drain, intake, scaling, growth, urgent, idle)
 }
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
 from typing import Any
@@ -41,13 +41,13 @@ class Nap(Echo):
 class MeasuredBoard:
     """`board`: the wired rooms. Every task it puts in has a number of its own; it knows the types echo and nap."""
 
-    def __init__(self, stand: Stand, url: str, **given: Any) -> None:
+    def __init__(self, stand: Stand, url: str, type: Mapping[str, Any], **given: Any) -> None:
         self.url, self.folder, self._stand = url, stand.place(), stand
         self._numbers = itertools.count()
         self._package = TrialPackage(self.folder / "trial")
         loaded = settings.load(database_url=url, data_dir=self.folder / "data", **given)
         self.board: Board = open_board(loaded)
-        types = [{"name": name, "handler": {"use": name}, "require_id": False} for name in ("echo", "nap")]
+        types = [{"name": name, "handler": {"use": name}, "require_id": False, **type} for name in ("echo", "nap")]
         known = {**load_handlers(), Nap.name: Nap()}
         with self.board.db.write() as tx:
             spec = {"types": types, "connections": []}
@@ -67,7 +67,11 @@ class MeasuredBoard:
         return started
 
     def _process(self, *arguments: str) -> BoardProcess:
-        env = {"BOARD_DATABASE_URL": self.url, "PYTHONPATH": self._package.environment["PYTHONPATH"]}
+        env = {
+            "BOARD_DATABASE_URL": self.url,
+            "BOARD_ALLOW_PRIVATE_TARGETS": "127.0.0.1",  # for a receiver on this machine
+            "PYTHONPATH": self._package.environment["PYTHONPATH"],
+        }
         return self._stand.board_process(self.folder, *arguments, env=env)
 
     def bodies(self, count: int, type: str = "echo", **parts: Any) -> list[TaskIn]:
@@ -120,8 +124,9 @@ class MeasuredBoard:
 
 
 @contextmanager
-def measured(stand: Stand, url: str, **given: Any) -> Iterator[MeasuredBoard]:
-    board = MeasuredBoard(stand, url, **given)
+def measured(stand: Stand, url: str, type: Mapping[str, Any] | None = None, **given: Any) -> Iterator[MeasuredBoard]:
+    """type: further keys of its types. given: settings."""
+    board = MeasuredBoard(stand, url, type or {}, **given)
     try:
         yield board
     finally:

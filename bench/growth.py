@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from functools import partial
+
+from sqlalchemy import RowMapping
 
 from bench.blocks import blocks
 from bench.boards import MeasuredBoard, measured
@@ -38,11 +41,12 @@ def run(stand: Stand, *, few: int = 1000, many: int = 1_000_000, rounds: int = 1
     return report
 
 
-def claim(board: MeasuredBoard) -> None:
-    """As a worker does it, with all that it writes."""
+def claim(board: MeasuredBoard) -> Sequence[RowMapping]:
+    """The rows of 50 tasks, claimed as a worker does it, with all that it writes."""
     wanted = Wanted(scope=Scope(), slots=BATCH, rest=BATCH, worker="bench", lease=3600.0)
     taken = board.board.queue.claim(wanted)
     assert len(taken.rows) == BATCH, f"{len(taken.rows)} tasks were claimed, not {BATCH}"
+    return taken.rows
 
 
 def _timed(board: MeasuredBoard) -> Figures:

@@ -19,7 +19,13 @@ from tests.rig.ports import free_port
 from tests.rig.postgres import SETTINGS, Postgres, PostgresServer, wheel_binaries
 from tests.rig.reaper import Reaper, new_folder
 
-AS_INSTALLED = SETTINGS | {"fsync": "on", "full_page_writes": "on", "autovacuum": "on", "max_wal_size": "1GB"}
+AS_INSTALLED = SETTINGS | {
+    "fsync": "on",
+    "full_page_writes": "on",
+    "autovacuum": "on",
+    "autovacuum_naptime": "1s",  # a week's work is done in minutes (bench/bloat.py)
+    "max_wal_size": "1GB",
+}
 
 
 class Stand:
