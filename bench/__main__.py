@@ -14,8 +14,6 @@ from bench.stand import Stand, a_stand
 
 MEASUREMENTS = (drain, intake, scaling, growth, urgent, idle, bloat, outbox)
 BENCHES: dict[str, Callable[[Stand], Report]] = {it.NAME: it.run for it in MEASUREMENTS}
-    it.NAME: it.run for it in (drain, intake, scaling, growth, urgent, idle)
-}
 
 
 def main() -> None:

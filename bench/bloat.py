@@ -40,9 +40,9 @@ def run(stand: Stand, *, days: int = 7, tasks: int = 3000, patience: float = VAC
             at(day * DAY)
             board.fill(tasks)
             board.wait_until_done()
-            board.board.archive.run()
+            gone = sum(board.board.archive.run().archived.values())
             time.sleep(patience)
-            report.rows[f"day {day + 1}"] = _state(board)
+            report.rows[f"day {day + 1}"] = {"archived": gone, **_state(board)}
         consumer.stop()
         board.fill(BATCH)
         with blocks(board.board.db) as counting:

@@ -1,4 +1,4 @@
-"""What word to the caller costs: how much it adds to the end of a task, and how many calls a second one worker makes."""
+"""What word to the caller costs: how much it adds to the end of a task, and how many calls/s one worker makes."""
 
 from __future__ import annotations
 

@@ -8,14 +8,18 @@ from __future__ import annotations
 import json
 import math
 import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import psycopg
 import pytest
 from sqlalchemy import RowMapping, select
 
-from bench import drain, growth, idle, intake, limit, rivals, scaling, urgent
+from bench import bloat, drain, growth, idle, intake, limit, outbox, rivals, scaling, urgent
 from bench.boards import MeasuredBoard, measured
+from bench.crowd import crowd
 from bench.report import Report
 from bench.stand import Stand
 from board.tasks.models import attempts, task_data, task_events, tasks
@@ -119,3 +123,37 @@ def test_idle(stand: Stand) -> None:
     report = idle.run(stand, roles=["worker"], settle=0.0, seconds=0.5)
     sound(report)
     assert 10 < report.rows["worker"]["memory MB"] < idle.MOST_MB
+
+
+def test_a_vacuum_cleans_the_indexes_although_few_rows_are_dead(stand: Stand) -> None:
+    """Else a claim would walk through what former claims have left, until a fiftieth of the table is dead."""
+    said: list[str] = []
+    with measured(stand, stand.postgres()) as board:
+        crowd(board, 10_000)
+        growth.claim(board)
+        with psycopg.connect(board.url, autocommit=True) as connection:
+            connection.add_notice_handler(lambda notice: said.append(notice.message_primary or ""))
+            connection.execute("VACUUM (VERBOSE) tasks")
+    assert "index scan needed" in "".join(said)
+
+
+def test_bloat(stand: Stand) -> None:
+    report = bloat.run(stand, days=4, tasks=100, patience=0.0)
+    sound(report)
+    archived = [report.rows[f"day {day}"]["archived"] for day in (1, 2, 3, 4)]
+    assert archived == [0, 0, 100, 100], "each day what ended two days ago goes"
+    assert report.rows["then a claim"]["blocks/claim"] > 0
+
+
+def test_outbox(stand: Stand) -> None:
+    report = outbox.run(stand, ends=50, sent=100, rounds=1)
+    sound(report)
+    assert set(report.rows) == {outbox.PLAIN, outbox.TOLD, "calls of one worker"}
+    assert report.rows["calls of one worker"]["calls/s"] > 0
+
+
+def test_a_measurement_that_is_not_there_is_refused_by_name(pytestconfig: pytest.Config) -> None:
+    command = [sys.executable, "-m", "bench", "speed"]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=pytestconfig.rootpath, check=False)
+    assert done.returncode == 2
+    assert "there is no measurement “speed”; there are drain, intake" in " ".join(done.stderr.split())
