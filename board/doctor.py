@@ -22,6 +22,7 @@ from board.catalogue.served import doubts
 from board.catalogue.spec import TypeSpec
 from board.catalogue.store import Catalogue, list_connections, list_types
 from board.catalogue.trial import Trial
+from board.catalogue.waits import is_called_back
 from board.db import place
 from board.db.engine import Database
 from board.db.migrate import SchemaError, check
@@ -98,7 +99,7 @@ def _database(settings: Settings) -> Iterator[Finding]:
             key, vault = _key(settings, connection)
             yield key
             yield _storage(settings, db)
-            yield from _types(connection)
+            yield from _types(settings, connection)
             looks = _looks(settings, connection, vault) if vault is not None else []
         for name, trial, view, users in looks:
             for it in trial.look(view, users):
@@ -150,7 +151,8 @@ def _clock(connection: Connection) -> Finding:
     return Finding("clock", "warning", message)
 
 
-def _types(connection: Connection) -> Iterator[Finding]:
+def _types(settings: Settings, connection: Connection) -> Iterator[Finding]:
+    handlers = load_handlers()
     for row in list_types(connection):
         try:
             spec = TypeSpec.model_validate(row["spec"])
@@ -160,6 +162,11 @@ def _types(connection: Connection) -> Iterator[Finding]:
             continue
         for doubt in doubts(spec):
             yield Finding("type", "warning", doubt)
+        if is_called_back(handlers, spec) and "public_url" not in settings.model_fields_set:
+            message = (
+                f"What {row['name']} starts is told to call back at {settings.public_url}, which others may not reach"
+            )
+            yield Finding("type", "warning", f"{message}. Set BOARD_PUBLIC_URL, for every worker.")
 
 
 def _looks(

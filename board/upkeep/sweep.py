@@ -11,7 +11,7 @@ from sqlalchemy import Connection, RowMapping, Select, select, update
 from board.catalogue.store import Catalogue
 from board.db.clock import now
 from board.db.engine import Database
-from board.effects import operations, outside, waits
+from board.effects import incoming, operations, outside, waits
 from board.review.policy import Reason
 from board.tasks.history import TIMER, By
 from board.tasks.ledger import Ledger, Stale
@@ -98,8 +98,9 @@ def _rescue(tx: Connection, ledger: Ledger, catalogue: Catalogue, row: RowMappin
             details={"reason": Reason.UNKNOWN_OUTCOME, "operation": announced[0]["id"]},
             guards=guards,
         )
-    elif crashes < most:
-        # What was sent stays open: the next claim asks about it before anything is started again.
+    elif crashes < most or incoming.answers(tx, [row["id"]]):
+        # What was sent stays open: the next claim asks about it, or finds what it said by callback, before anything is
+        # started again.
         changes = {"crash_count": crashes, "ready_at": now(), "suspect": crashes >= most - 1}
         changes["reconciling"] = open_operation is not None
         ledger.move(tx, row, Move.RESCUE, SWEEP, changes=changes, note=note, guards=guards)

@@ -14,9 +14,9 @@ from board.catalogue.spec import TypeSpec
 from board.catalogue.store import Catalogue
 from board.db.clock import now, read_now
 from board.db.engine import Database
-from board.effects import journal, operations
+from board.effects import incoming, journal, operations
 from board.effects.operations import Delivered
-from board.ports import Cause, ErrorClass, Failure, Outcome, Success
+from board.ports import Cause, ErrorClass, Failure, Outcome, Success, UnknownOutcome
 from board.review import forms
 from board.review.policy import Wish
 from board.tasks.attempts import end_attempt
@@ -105,6 +105,7 @@ class Ending:
         review: what an outside worker wishes for with its success.
         """
         spec = self._catalogue.version(tx, row["type"], row["type_version"]).spec
+        outcome = self._called_back(tx, lease, outcome)
         call = self._open_call(tx, spec, row, outcome, operation)
         decision = decide(spec, row, outcome, may_resend=may_resend, review=review, call=call)
         if operation is None and decision.move is Move.ASK_UNKNOWN and (left := operations.left_open(tx, row)):
@@ -124,6 +125,17 @@ class Ending:
             if decision.operation == "unknown":
                 journal.note(tx, operation, "unknown", by, decision.changes["last_error"])
         return moved
+
+    def _called_back(self, tx: Connection, lease: Lease, outcome: Outcome) -> Outcome:
+        """A callback that was confirmed to whoever called, in the moment in which the attempt gave up waiting, counts.
+
+        Looked for under the task's lock: what comes after that is told that it is late.
+        """
+        if not isinstance(outcome, UnknownOutcome) and not (isinstance(outcome, Failure) and outcome.open_operation):
+            return outcome
+        self._ledger.lock(tx, lease.task)
+        called = incoming.answers(tx, [lease.task]).get(lease.task)
+        return outcome if called is None else called.outcome()
 
     @staticmethod
     def _open_call(

@@ -212,3 +212,19 @@ def test_an_address_of_a_storage_that_cannot_be_used_is_named(
     answer = run("doctor")
     assert answer.code == 1
     assert "BOARD_STORAGE_URL: " in answer.out
+
+
+def test_an_address_that_others_cannot_call_back_is_a_warning(
+    board: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "types.yaml").write_text(
+        "connections: [{name: n8n, kind: webhook, url: 'https://n8n.example.org/webhook/x', secret: s}]\n"
+        "types: [{name: flow, handler: {use: n8n.webhook, connection: n8n}}]\n"
+    )
+    assert board("types", "apply", "types.yaml").code == 0
+    status, message = found(board("doctor", "--json"))["type"]
+    assert status == "warning"
+    assert "What flow starts is told to call back at http://127.0.0.1:8000" in message
+    assert "BOARD_PUBLIC_URL" in message
+    monkeypatch.setenv("BOARD_PUBLIC_URL", "https://board.example.org")
+    assert "type" not in found(board("doctor", "--json"))

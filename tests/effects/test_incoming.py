@@ -5,12 +5,15 @@ import threading
 from typing import Any
 
 import pytest
-from sqlalchemy import select
+from sqlalchemy import select, update
 
 from board.effects.incoming import Late, NoSuchRight, Recorded
 from board.effects.models import callback_rights
 from board.ports import Job, Outcome, UnknownOutcome
+from board.signals.signal import Channel
+from board.tasks.models import tasks
 from board.tasks.requeue import requeue
+from board.upkeep import sweep
 from tests.rig.calling import URL, Caller
 from tests.rig.working import CALLER, Gate, OpenWorking, Probe, WorkingBoard
 
@@ -300,6 +303,56 @@ def test_without_any_word_a_person_is_asked_and_late_word_is_shown_to_him(workin
     event = board.events()[-1]
     assert (event["kind"], event["data"]["result"]) == ("callback_late", {"id": 7})
     board.decide("T-1", "happened", reason="The callback says so.")
+    board.wait("T-1", "done")
+
+
+def test_word_that_comes_while_the_attempt_gives_up_counts(working: OpenWorking) -> None:
+    """It was confirmed to whoever called; so it must not be lost between the last look and the end of the attempt."""
+    caller = Caller(within=0.02, then=Gate())
+    board = opened(working, caller, handler={"timeout": "50ms"})
+    board.submit(type="flow")
+    token = caller.token()
+    assert caller.then is not None
+    caller.gave_up.wait()
+    called(board, token, result="in the last moment")
+    caller.then.open()
+    board.wait("T-1", "done")
+    assert board.data()["result"] == "in the last moment"
+    assert board.operations()[0]["status"] == "confirmed"
+
+
+def test_word_is_found_though_its_worker_died_once_too_often(working: OpenWorking) -> None:
+    caller = Caller()
+    board = opened(working, caller, max_crashes=1)
+    board.submit(type="flow")
+    token = caller.token()
+    board.stop()
+    called(board, token, result="kept")
+    with board.board.db.write() as tx:  # as if it had been killed
+        lost = {"status": "running", "lease_owner": "w", "lease_until": tasks.c.created_at}
+        tx.execute(update(tasks).values(**lost))
+    assert sweep.rescue_leases(board.board.db, board.board.ledger, board.board.catalogue) == 1
+    second = working(caller)
+    second.wait("T-1", "done")
+    assert second.data()["result"] == "kept"
+
+
+def test_the_worker_is_told_and_need_not_look(working: OpenWorking) -> None:
+    """By another process on PostgreSQL, by another thread on SQLite; its polling is switched off here."""
+    caller = Caller()
+    board = opened(working, caller)
+    other = board if board.board.db.is_sqlite else working(caller, start=False)
+    if other is not board:
+        for it in (board, other):
+            it.board.signals.start([Channel.WORKERS])
+            assert it.board.signals.wait_until_listening(15)
+    board.submit(type="flow")
+    token = caller.token()
+    consumer = board.board.consumer
+    assert consumer is not None
+    board.until(lambda: not consumer._slots.holders)
+    consumer._scheduler.remove_job("poll")
+    called(other, token, result="told")
     board.wait("T-1", "done")
 
 

@@ -9,13 +9,23 @@ URL = "http://127.0.0.1:8000/api/v1/callbacks/"
 
 
 class Caller(Probe):
-    """Announces a call and waits for its callback; `sent` opens once the address is out."""
+    """Announces a call and waits so many seconds for its callback.
+
+    begin: passed before it waits. then: passed when it has waited in vain, which `gave_up` tells.
+    """
 
     waits = ("callback",)
 
-    def __init__(self, *, within: float = 20.0, begin: Gate | None = None, side_effects: bool = True) -> None:
+    def __init__(
+        self,
+        *,
+        within: float = 20.0,
+        begin: Gate | None = None,
+        then: Gate | None = None,
+        side_effects: bool = True,
+    ) -> None:
         super().__init__(self._call, self._look, name="caller", side_effects=side_effects)
-        self.within, self.begin = within, begin
+        self.within, self.begin, self.then, self.gave_up = within, begin, then, Gate()
         self.urls: list[str] = []
         self.told = threading.Condition()
 
@@ -30,6 +40,9 @@ class Caller(Probe):
         called = await job.called_back(self.within)
         if called is not None:
             return called.outcome()
+        self.gave_up.open()
+        if self.then is not None:
+            await self.then.passed()
         return Failure(ErrorClass.TRANSIENT, Cause.TIMEOUT, "No word yet.", open_operation=True)
 
     async def _look(self, job: Job, operation: SentOperation) -> Outcome | NotStarted:
