@@ -8,6 +8,7 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime
+from typing import Any
 
 from sqlalchemy import Connection, select, update
 
@@ -21,6 +22,8 @@ from board.rates import parse_rate
 
 PREFIX = "bk_"  # lets people, and scanners for leaked secrets, see what it is
 BOOTSTRAP = "bootstrap"  # the name of the key in BOARD_BOOTSTRAP_API_KEY; no stored key may take it
+# For each new task so many entries of an index are counted at most, which takes some ten milliseconds.
+MOST_WAITING = 100_000
 _HINT_LENGTH = 8  # the prefix and five characters: tells keys apart, 226 bits remain secret
 # A name stands in histories and in `reviewers: [key:NAME]`, and in lists with commas.
 _NAME = re.compile(r"[\w.-]+( [\w.-]+)*")
@@ -35,15 +38,18 @@ class Key:
     name: str
     hint: str
     scopes: tuple[str, ...]
-    limits: Mapping[str, str] | None
+    limits: Mapping[str, Any] | None
     created_at: datetime
     revoked_at: datetime | None
 
 
-def create(tx: Connection, name: str, scopes: Sequence[str], rate: str | None = None) -> str:
+def create(
+    tx: Connection, name: str, scopes: Sequence[str], rate: str | None = None, max_waiting: int | None = None
+) -> str:
     """A new key; the secret is returned and never shown again. AccessError for a bad or taken name and bad scopes.
 
-    rate: how many new tasks it may put in, such as 60/min; None: as BOARD_INTAKE_RATE says.
+    rate: how many new tasks it may put in, such as 60/min; None: as BOARD_INTAKE_RATE says. max_waiting: how many of
+    its tasks may wait at the same time; None: any number.
     """
     name = _checked_name(name)
     secret = PREFIX + new_token()
@@ -52,7 +58,7 @@ def create(tx: Connection, name: str, scopes: Sequence[str], rate: str | None = 
         "secret_hash": digest(secret),
         "hint": secret[:_HINT_LENGTH],
         "scopes": _checked_scopes(scopes),
-        "limits": _checked_limits(rate),
+        "limits": _checked_limits(rate, max_waiting),
         "created_at": now(),
     }
     if insert_once(tx, api_keys, "name", row) is None:
@@ -74,7 +80,7 @@ def find(connection: Connection, secret: str, bootstrap: str) -> Actor | None:
             api_keys.c.secret_hash == digest(secret), api_keys.c.revoked_at.is_(None)
         )
     ).one_or_none()
-    return None if row is None else key_actor(row.name, row.scopes, (row.limits or {}).get("rate"))
+    return None if row is None else key_actor(row.name, row.scopes, **(row.limits or {}))
 
 
 def list_keys(connection: Connection) -> list[Key]:
@@ -90,9 +96,10 @@ def revoke(tx: Connection, name: str) -> None:
     tx.execute(update(api_keys).where(api_keys.c.id == known, api_keys.c.revoked_at.is_(None)).values(revoked_at=now()))
 
 
-def set_rate(tx: Connection, name: str, rate: str | None) -> None:
-    """Another rate, or none of its own, from the next request on. AccessError for no such key and a bad rate."""
-    tx.execute(update(api_keys).where(api_keys.c.id == _known(tx, name)).values(limits=_checked_limits(rate)))
+def set_limits(tx: Connection, name: str, rate: str | None, max_waiting: int | None) -> None:
+    """Other limits, or none of its own, from the next request on. AccessError for no such key and a bad limit."""
+    limits = _checked_limits(rate, max_waiting)
+    tx.execute(update(api_keys).where(api_keys.c.id == _known(tx, name)).values(limits=limits))
 
 
 def _known(connection: Connection, name: str) -> int:
@@ -137,14 +144,24 @@ def _checked_name(name: str) -> str:
     return name
 
 
-def _checked_limits(rate: str | None) -> dict[str, str] | None:
-    if rate is None:
-        return None
-    try:
-        parse_rate(rate)
-    except ValueError as error:
-        raise AccessError("{problem}.", code="bad_rate", field="limits.rate", problem=str(error)) from error
-    return {"rate": rate.strip()}
+def _checked_limits(rate: str | None, max_waiting: int | None) -> dict[str, Any] | None:
+    limits: dict[str, Any] = {}
+    if rate is not None:
+        try:
+            parse_rate(rate)
+        except ValueError as error:
+            raise AccessError("{problem}.", code="bad_rate", field="limits.rate", problem=str(error)) from error
+        limits["rate"] = rate.strip()
+    if max_waiting is not None:
+        if not 1 <= max_waiting <= MOST_WAITING:
+            raise AccessError(
+                "max_waiting is a number from 1 to {most}.",
+                code="bad_bound",
+                field="limits.max_waiting",
+                most=f"{MOST_WAITING:,}",
+            )
+        limits["max_waiting"] = max_waiting
+    return limits or None
 
 
 def _checked_scopes(scopes: Sequence[str]) -> list[str]:

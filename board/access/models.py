@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Any
 
 from sqlalchemy import Column, ForeignKey
 from sqlmodel import Field, SQLModel
@@ -30,7 +31,8 @@ class ApiKey(SQLModel, table=True):
     secret_hash: str = Field(max_length=64, unique=True)
     hint: str = Field(max_length=12)  # the first characters, so that people can tell keys apart
     scopes: list[str] = json_field(nullable=False)
-    limits: dict[str, str] | None = json_field()  # rate: how many tasks it may put in, such as 60/min
+    # rate: how many tasks it may put in, such as 60/min; max_waiting: how many of them may wait at the same time
+    limits: dict[str, Any] | None = json_field()
     created_at: datetime = time_field(nullable=False)
     revoked_at: datetime | None = time_field()
 

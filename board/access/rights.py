@@ -74,6 +74,7 @@ class Actor:
     role: str | None = None
     lang: str | None = None
     rate: str | None = None  # of a key: how many new tasks it may put in, such as 60/min
+    max_waiting: int | None = None  # of a key: how many of its tasks may wait at the same time
 
     @property
     def identity(self) -> str:
@@ -105,9 +106,9 @@ class Actor:
             )
 
 
-def key_actor(name: str, scopes: list[str], rate: str | None = None) -> Actor:
+def key_actor(name: str, scopes: list[str], rate: str | None = None, max_waiting: int | None = None) -> Actor:
     acts = frozenset(act for scope in scopes for act in BY_SCOPE[Scope(scope)])
-    return Actor("key", name, acts, scopes=tuple(scopes), rate=rate)
+    return Actor("key", name, acts, scopes=tuple(scopes), rate=rate, max_waiting=max_waiting)
 
 
 def person_actor(email: str, role: str, lang: str | None = None) -> Actor:

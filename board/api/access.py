@@ -15,11 +15,13 @@ router = APIRouter(tags=["access"], route_class=StrictRoute)
 
 
 class KeyLimits(BaseModel):
-    """rate: how many new tasks the key may put in, such as 600/min; null: as BOARD_INTAKE_RATE says."""
+    """rate: how many new tasks the key may put in, such as 600/min; null: as BOARD_INTAKE_RATE says. max_waiting: how
+    many of its tasks may wait at the same time; null: any number."""
 
     model_config = ConfigDict(extra="forbid")
 
     rate: str | None = None
+    max_waiting: int | None = None
 
 
 class KeyIn(BaseModel):
@@ -73,7 +75,7 @@ def list_keys(board: TheBoard, actor: TheAdmin) -> JSONResponse:
 def create_key(body: KeyIn, board: TheBoard, actor: TheAdmin) -> JSONResponse:
     """A new API key; its secret is shown in this answer and never again."""
     with board.db.write() as tx:
-        secret = keys.create(tx, body.name, body.scopes, body.limits.rate)
+        secret = keys.create(tx, body.name, body.scopes, body.limits.rate, body.limits.max_waiting)
     shown = {"name": body.name, "scopes": body.scopes, "limits": body.limits.model_dump(exclude_none=True)}
     return ok(shown | {"key": secret}, 201)
 
@@ -82,7 +84,7 @@ def create_key(body: KeyIn, board: TheBoard, actor: TheAdmin) -> JSONResponse:
 def edit_key(name: str, body: KeyEdit, board: TheBoard, actor: TheAdmin) -> JSONResponse:
     """Change the key's limits, from its next request on."""
     with board.db.write() as tx:
-        keys.set_rate(tx, name, body.limits.rate)
+        keys.set_limits(tx, name, body.limits.rate, body.limits.max_waiting)
     return ok({"name": name, "limits": body.limits.model_dump(exclude_none=True)})
 
 

@@ -27,6 +27,7 @@ from board.files.ledger import NoSuchFile
 from board.files.links import BadLink
 from board.logs import first_line
 from board.ports import StorageError
+from board.queue.intake_bound import NeverWithinBound, TooMuchWaiting
 from board.queue.intake_rate import NeverWithinRate, OverRate
 from board.review.decide import DecisionRefused
 from board.review.policy import NotEligible
@@ -153,12 +154,15 @@ def translate(error: Exception) -> ApiError:
             return ApiError(status, error.code, str(error), [{"field": error.field}] if error.field else [])
         case IllegalMove():
             return ApiError(409, "illegal_state", str(error), [{"status": error.status, "phase": error.phase}])
-        case OverRate():
+        case OverRate() | TooMuchWaiting():
             later = str(error.retry_after)
             said = [{"retry_after": error.retry_after}]  # in the body too: n8n does not show headers
-            return ApiError(429, "rate_limited", str(error), said, {"Retry-After": later})
+            code = "rate_limited" if isinstance(error, OverRate) else "too_many_waiting"
+            return ApiError(429, code, str(error), said, {"Retry-After": later})
         case NeverWithinRate():
             return field_error("tasks", str(error), "too_many_for_rate")
+        case NeverWithinBound():
+            return field_error("tasks", str(error), "too_many_at_once")
         case Stale():
             return ApiError(
                 409, "stale_version", "This task has changed meanwhile. Read it again, then repeat the change."
@@ -201,6 +205,8 @@ EXPECTED: tuple[type[Exception], ...] = (
     IllegalMove,
     OverRate,
     NeverWithinRate,
+    TooMuchWaiting,
+    NeverWithinBound,
     Stale,
     DecisionRefused,
     NoSuchTask,

@@ -35,16 +35,20 @@ def create(
     name: Name,
     scopes: Annotated[str, typer.Option(help=f"What the key may do: {', '.join(Scope)}; separated by commas.")],
     rate: Annotated[str | None, typer.Option(help="How many new tasks it may put in, such as 600/min.")] = None,
+    max_waiting: Annotated[
+        int | None, typer.Option(min=1, max=keys.MOST_WAITING, help="How many of its tasks may wait at the same time.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Make a key; prints the secret, this once."""
     wanted = _scopes(scopes)
     with opened() as board, board.db.write() as tx:
-        secret = keys.create(tx, name, wanted, _rate(rate))
+        secret = keys.create(tx, name, wanted, _rate(rate), max_waiting)
         made = keys.find(tx, secret, "")
         assert made is not None
     if as_json:
-        print_json({"name": made.name, "scopes": made.scopes, "rate": made.rate, "key": secret})
+        limits = {"rate": made.rate, "max_waiting": made.max_waiting}
+        print_json({"name": made.name, "scopes": made.scopes, **limits, "key": secret})
     else:
         remark(f"The key “{made.name}” ({', '.join(made.scopes)}); keep it now, it is not shown again:")
         print(secret)
@@ -63,13 +67,13 @@ def list_all(as_json: AsJson = False) -> None:
                 key.name,
                 f"{key.hint}…",
                 ",".join(key.scopes),
-                (key.limits or {}).get("rate", "-"),
+                _limits(key),
                 _standing(key),
                 day(key.created_at),
             )
             for key in found
         ]
-        print_table(("NAME", "KEY", "SCOPES", "RATE", "STATUS", "MADE"), rows)
+        print_table(("NAME", "KEY", "SCOPES", "LIMITS", "STATUS", "MADE"), rows)
 
 
 @app.command()
@@ -93,8 +97,11 @@ def _rate(text: str | None) -> str | None:
     return text
 
 
-def _shown_rate(key: keys.Key) -> str:
-    return (key.limits or {}).get("rate", "-")
+def _limits(key: keys.Key) -> str:
+    limits = key.limits or {}
+    shown = [limits["rate"]] if "rate" in limits else []
+    shown += [f"{limits['max_waiting']} waiting"] if "max_waiting" in limits else []
+    return ", ".join(shown) or "-"
 
 
 def _standing(key: keys.Key) -> str:

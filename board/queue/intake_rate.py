@@ -1,4 +1,7 @@
-"""How many new tasks a key may put in: counted in the database, and so over all processes that answer requests."""
+"""How many new tasks a key may put in: counted in the database, and so over all processes that answer requests.
+
+How many of them may wait is board.queue.intake_bound.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ from sqlalchemy import Connection
 
 from board.access.rights import Actor
 from board.db.clock import read_now
-from board.queue import usage
+from board.queue import intake_bound, usage
 from board.queue.limits import Limit
 from board.queue.usage import Now
 from board.rates import burst, parse_rate, whole
@@ -47,13 +50,17 @@ class IntakeRate:
         self._usual = usual
 
     def charge(self, tx: Connection, actor: Actor, number: int) -> None:
-        """Count new tasks that were just stored in this transaction. Raises OverRate, NeverWithinRate: it is undone.
+        """Count new tasks that were just stored in this transaction. Raises OverRate, NeverWithinRate, and what
+        board.queue.intake_bound raises: it is undone.
 
         After the storing, because duplicates are free: who sends all of it again after an error is not refused for
-        what is there already. Keys without a rate cost nothing.
+        what is there already. Keys without a rate and a bound cost nothing.
         """
+        if actor.kind != "key" or not number:
+            return
+        intake_bound.check(tx, actor, number)
         rate = actor.rate or self._usual
-        if actor.kind != "key" or not rate or not number:
+        if not rate:
             return
         limit = _limit(actor.identity, rate)
         assert limit.rate is not None

@@ -47,6 +47,8 @@ class Task(SQLModel, table=True):
         # What limits hold back, in the order in which it is let in; and what was let in and not claimed yet.
         Index("ix_tasks_held", "held_by", "lane", "rank", "ready_at", "id", sqlite_where=HELD, postgresql_where=HELD),
         Index("ix_tasks_let_in", "let_in", sqlite_where=LET_IN, postgresql_where=LET_IN),
+        # What of a key's tasks waits, where a bound is set on it.
+        Index("ix_tasks_waiting_of", "requester", sqlite_where=WAITING, postgresql_where=WAITING),
         # Leases that may have run out.
         Index("ix_tasks_leases", "lease_until", sqlite_where=RUNNING, postgresql_where=RUNNING),
         # Suspects are few and looked for at every claim.

@@ -336,7 +336,7 @@ class Consumer:
         working = [*self.holding.begun(), *self._sender.sending]
         for task in working:
             task.cancel()
-        await asyncio.gather(*working, return_exceptions=True)
+        await asyncio.gather(self._mailer, *working, return_exceptions=True)
         await self._doors.close()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import httpx2
 import pytest
 
 from tests.api.conftest import Api
@@ -41,6 +42,38 @@ def test_a_keys_rate_is_shown_and_changed(api: Api) -> None:
     assert api.patch("/keys/k1-d", json={"limits": {}}).json()["limits"] == {}
     assert api.post("/tasks", json={"type": "trial", "task_id": "b"}, headers=headers).status_code == 201
     assert api.patch("/keys/nobody", json={"limits": {}}).status_code == 404
+
+
+def test_of_a_keys_tasks_no_more_wait_than_it_may(api: Api) -> None:
+    made = api.post("/keys", json={"name": "n8n", "scopes": ["submit"], "limits": {"max_waiting": 2}}).json()
+    assert made["limits"] == {"max_waiting": 2}
+    headers = {"Authorization": f"Bearer {made['key']}"}
+
+    def post(name: str) -> httpx2.Response:
+        return api.post("/tasks", json={"type": "trial", "task_id": name}, headers=headers)
+
+    assert [post(name).status_code for name in ("a", "b")] == [201, 201]
+    refused = post("c")
+    body = refused.json()
+    assert (refused.status_code, body["code"]) == (429, "too_many_waiting")
+    assert refused.headers["Retry-After"] == str(body["details"][0]["retry_after"]) == "10"
+    assert api.get("/tasks/c").status_code == 404
+    many = [{"type": "trial", "task_id": f"n{number}"} for number in range(3)]
+    never = api.post("/tasks/bulk", json={"tasks": many}, headers=headers)
+    assert (never.status_code, never.json()["code"]) == (422, "too_many_at_once")
+    assert api.post("/tasks/a/cancel").status_code == 200
+    assert post("c").status_code == 201
+    assert api.patch("/keys/n8n", json={"limits": {"max_waiting": 3}}).json()["limits"] == {"max_waiting": 3}
+    assert [post(name).status_code for name in ("d", "e")] == [201, 429]
+    assert api.patch("/keys/n8n", json={"limits": {}}).json()["limits"] == {}
+    assert post("e").status_code == 201
+
+
+@pytest.mark.parametrize("bound", [0, -1, 100_001, "many"])
+def test_a_wrong_bound_is_refused_by_its_field(api: Api, bound: object) -> None:
+    answer = api.post("/keys", json={"name": "n8n", "scopes": ["submit"], "limits": {"max_waiting": bound}})
+    assert (answer.status_code, answer.json()["details"][0]["field"]) == (422, "limits.max_waiting")
+    assert api.get("/keys").json()["data"] == []
 
 
 @pytest.mark.parametrize("rate", ["0/min", "fast", "60", "5/week"])

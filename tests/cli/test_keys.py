@@ -27,12 +27,21 @@ def test_the_printed_secret_opens_the_board_and_stands_alone_on_stdout(board: Ru
 def test_json_holds_the_secret_once(board: Run, database_url: str) -> None:
     made = board("keys", "create", "n8n", "--scopes", "admin", "--json")
     assert (made.code, made.err) == (0, "")
-    assert made.json == {"name": "n8n", "scopes": ["admin"], "rate": None, "key": made.json["key"]}
+    unlimited = {"rate": None, "max_waiting": None}
+    assert made.json == {"name": "n8n", "scopes": ["admin"], **unlimited, "key": made.json["key"]}
     assert who(database_url, made.json["key"]) is not None
     for listed in (board("keys", "list", "--json"), board("keys", "list")):
         assert listed.code == 0
         assert "n8n" in listed.out
         assert made.json["key"] not in listed.out
+
+
+def test_a_keys_limits_hold_and_are_listed(board: Run, database_url: str) -> None:
+    limits = ("--rate", "600/min", "--max-waiting", "5000")
+    actor = who(database_url, board("keys", "create", "n8n", "--scopes", "submit", *limits).out.strip())
+    assert actor is not None
+    assert (actor.rate, actor.max_waiting) == ("600/min", 5000)
+    assert "600/min, 5000 waiting" in board("keys", "list").out
 
 
 def test_a_revoked_key_opens_nothing_and_stays_listed(board: Run, database_url: str) -> None:
@@ -56,6 +65,7 @@ def test_a_revoked_key_opens_nothing_and_stays_listed(board: Run, database_url: 
         (("create", "bootstrap", "--scopes", "submit"), 1, "BOARD_BOOTSTRAP_API_KEY"),
         (("create", "new", "--scopes", "submit,root"), 2, "“root” is not a scope"),
         (("create", "new", "--scopes", " ,"), 2, "at least one of submit"),
+        (("create", "new", "--scopes", "submit", "--max-waiting", "0"), 2, "--max-waiting"),
         (("revoke", "unknown"), 1, "no key named “unknown”"),
     ],
 )
