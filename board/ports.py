@@ -190,6 +190,7 @@ class SentOperation:
     reference: str | None  # None: the answer was lost before an id was seen
     sent_at: datetime
     answer: FormAnswer | None = None  # what a person said to the form that it waited with
+    request: bytes | None = field(default=None, repr=False)  # the bytes, where they are fixed
 
 
 class HttpError(Exception):
@@ -304,7 +305,7 @@ class Job(Protocol):
     round: int  # 1, and one more after each "revise"
     attempt: int  # the lease token: grows with every claim of this task
     user: str  # "board:<internal id>:<lease token>": unique to this attempt, at most 255 ASCII characters
-    inputs: JsonObject  # the type's `handler.inputs`, templates filled in; without them the payload
+    inputs: JsonObject  # `inputs` of the type's handler or action, templates filled in; without them the payload
     payload: JsonObject
     options: Mapping[str, Any]  # further keys of the type's handler or action, such as `size`
     connection: ConnectionView | None
@@ -336,6 +337,13 @@ class Job(Protocol):
 
         The answer where it is a 2xx; anything else is the outcome that follows from it. timeout: seconds for the whole
         call, 30 when left out. whole: read all of the answer, not only its beginning. Raises Stopped as `send` does.
+        """
+
+    def tried(self, milliseconds: int, http_status: int | None, outcome: str, detail: str) -> None:
+        """Note a call that was announced with `send` and made, for the log of tries; `post` does so by itself.
+
+        outcome: confirmed, rejected, transient (nothing happened, it may come again) or unknown. detail: the answer's
+        beginning, or why there was none.
         """
 
     async def called_back(self, within: float) -> CalledBack | None:

@@ -74,6 +74,8 @@ def _action(spec: TypeSpec, handlers: Mapping[str, Handler], connections: Mappin
     for name in spec.action.options:
         if name not in getattr(handler, "options", ()):
             yield f"action.{name}", f"is not an option of {spec.action.use}"
+    for path, message in handler.check(spec.action.model_dump()):
+        yield f"action.{path}" if path else "action", message
 
 
 def _connection(path: str, name: str | None, handler: Handler, connections: Mapping[str, str]) -> Iterator[Problem]:
@@ -113,6 +115,7 @@ def _templates(spec: TypeSpec) -> Iterator[tuple[str, Any, frozenset[str]]]:
     yield "review.risk", spec.review.risk, templating.OF_TASK
     if spec.action is not None:
         yield "action.operation_key", spec.action.operation_key, templating.OF_TASK
+        yield "action.inputs", spec.action.inputs, templating.OF_TASK
 
 
 def doubts(spec: TypeSpec) -> list[str]:

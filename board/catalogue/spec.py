@@ -223,6 +223,7 @@ class ActionSpec(BaseModel):
     use: str
     connection: str | None = None
     operation_key: Template | None = None
+    inputs: Annotated[dict[str, Any], AfterValidator(_template)] | None = None
 
     @property
     def options(self) -> dict[str, Any]:
@@ -327,8 +328,13 @@ def _secret(value: str | list[str]) -> str | list[str]:
 
 
 def _address(value: str) -> str:
+    if re.match(r"^smtp(s|\+plain)?://(\[[0-9a-fA-F:.]+\]|[^/\s@:?#]+)(:\d{1,5})?/?$", value):
+        return value
     if not re.match(r"^https?://[^/\s@]+(/|$|\?)", value) or re.search(r"\s", value):
-        raise ValueError("must be an address that starts with http:// or https://, without a user name or password")
+        raise ValueError(
+            "must be an address that starts with http:// or https://, or for mail with smtps:// or smtp://, without a "
+            "user name or password"
+        )
     return value
 
 
@@ -337,15 +343,19 @@ def _origin(address: str) -> tuple[str, str]:
     return parts.scheme, parts.netloc
 
 
+_BEGINS = {True: "smtps://, smtp:// or smtp+plain://", False: "http:// or https://"}
+
+
 class ConnectionSpec(Block):
     """Where to call. `key`, `secret` and `auth` are stored encrypted."""
 
     name: Name
-    kind: Literal["dify", "webhook"]
+    kind: Literal["dify", "webhook", "mail"]
     url: Annotated[str, Field(max_length=2000), AfterValidator(_address)]
     key: str | None = None
     secret: Annotated[str | list[str], AfterValidator(_secret)] | None = None
     auth: AuthSpec | None = None
+    sender: Annotated[str, Field(min_length=1, max_length=320)] | None = None  # mail: who writes, `Name <address>`
     idempotent: bool = False
     grace: Duration | None = None  # how long a lost call is looked for at the target before it counts as not started
     reconcile_for: Annotated[Duration, Field(gt=0, le=7 * 86400)] | None = None  # how long it is asked about at all
@@ -365,4 +375,18 @@ class ConnectionSpec(Block):
             raise ValueError("status_answer and grace are about the answer of status_url; give status_url, too")
         if self.status_url is not None and (self.kind != "webhook" or _origin(self.status_url) != _origin(self.url)):
             raise ValueError("status_url is for webhooks, and must be on the host and port of url")
+        if (self.kind == "mail") != self.url.startswith("smtp"):
+            raise ValueError(f"the url of a {self.kind} connection begins with {_BEGINS[self.kind == 'mail']}")
+        return self
+
+    @model_validator(mode="after")
+    def _fits_mail(self) -> ConnectionSpec:
+        if (self.kind == "mail") != (self.sender is not None):
+            raise ValueError("a mail connection needs sender, the address that writes; others take none")
+        if self.kind != "mail":
+            return self
+        if self.key or self.secret or self.grace is not None or (self.auth and not self.auth.basic):
+            raise ValueError("a mail connection signs in with auth: {basic: {user, password}}, and takes nothing else")
+        if self.auth and self.url.startswith("smtp+plain:"):
+            raise ValueError("a password is not sent over smtp+plain://; use smtps:// or smtp://")
         return self

@@ -85,7 +85,7 @@ def check_never(url: str) -> None:
 
     For a connection, whose own host and port are allowed by making it. Raises Refused.
     """
-    host, _ = host_and_port(url)
+    host = urlsplit(url).hostname or "" if url.startswith("smtp") else host_and_port(url)[0]
     if plain(host) in _METADATA_NAMES:
         raise Refused(_never(host))
     if (address := literal(host)) is not None:

@@ -221,7 +221,12 @@ class Doors:
         return self._doors["repeating"]
 
     def to(self, url: str) -> Door:
-        """The door that also leads to the host and port of a connection's address."""
+        """The door that also leads to the host and port of a connection's address.
+
+        A connection that is not called by HTTP, such as a mail server, gets the common one.
+        """
+        if url.startswith("smtp"):
+            return self.common()
         host, port = host_and_port(url)
         return self._door(f"{written(host)}:{port}")
 

@@ -250,6 +250,7 @@ def as_sent(row: RowMapping, answer: FormAnswer | None = None) -> SentOperation:
         reference=row["external_reference"],
         sent_at=row["sent_at"],
         answer=answer,
+        request=row["body"].encode() if row["body"] is not None else None,
     )
 
 

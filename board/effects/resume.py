@@ -13,7 +13,7 @@ from board.effects import backoff, calls
 from board.effects.answers import word
 from board.effects.n8n_answers import ENDED, TOO_EARLY
 from board.effects.tried import SoFar
-from board.effects.webhook import ActionJob
+from board.effects.webhook import ActionJob, no_inputs
 from board.ports import (
     Answer,
     Cause,
@@ -49,7 +49,7 @@ class ResumeAction:
     side_effects = False
 
     def check(self, handler: Mapping[str, Any]) -> Sequence[tuple[str, str]]:
-        return ()
+        return no_inputs(handler)
 
     async def run(self, job: ResumeJob) -> Outcome:
         if job.callback_url is None:

@@ -27,6 +27,11 @@ class ActionJob(CallingJob, Protocol):
     def envelope(self) -> bytes: ...
 
 
+def no_inputs(block: Mapping[str, Any]) -> Sequence[tuple[str, str]]:
+    """What is said about `inputs` of an action that always sends the whole task."""
+    return () if block.get("inputs") is None else [("inputs", "is not taken: the call always bears the whole task")]
+
+
 class WebhookAction:
     name = "webhook"
     phases = ("act",)
@@ -34,7 +39,7 @@ class WebhookAction:
     side_effects = True
 
     def check(self, handler: Mapping[str, Any]) -> Sequence[tuple[str, str]]:
-        return ()
+        return no_inputs(handler)
 
     async def run(self, job: ActionJob) -> Outcome:
         connection = job.connection

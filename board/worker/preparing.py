@@ -191,8 +191,8 @@ class Preparer:
         try:
             door = doors.to(target.url) if target else doors.common()
             inputs = data["payload"]
-            if not acting and spec.handler.inputs is not None:
-                inputs = templating.fill(spec.handler.inputs, template_context(row, data, answer_url))
+            if block.inputs is not None:
+                inputs = templating.fill(block.inputs, template_context(row, data, answer_url))
             key = operations.default_key(block.use, block.connection, row["task_id"], row["round"])
             if acting and spec.action and spec.action.operation_key:
                 key = operations.own_key(templating.fill_strict(spec.action.operation_key, template_context(row, data)))

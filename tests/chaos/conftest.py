@@ -2,6 +2,10 @@
 
 import pytest
 
+from tests.rig.mail import mail_server, open_mail_server
+
+__all__ = ["mail_server", "open_mail_server"]
+
 # Each point once, and on each database what matters most there: a call that is out, and one whose answer is known.
 SHORT = {
     "test_a_receiver_that_knows_no_repeats": {
@@ -14,6 +18,7 @@ SHORT = {
     "test_a_receiver_that_drops_repeats": {("sqlite", "after_send")},
     "test_a_receiver_that_can_be_asked": {("sqlite", "after_reserve"), ("postgresql", "before_close")},
     "test_a_flow_that_waits": {("sqlite", "after_reserve"), ("postgresql", "after_send")},
+    "test_a_mail": {("sqlite", "after_send"), ("postgresql", "after_reference")},
     "test_a_run_in_dify": {("sqlite", "after_reserve"), ("sqlite", "after_send"), ("postgresql", "after_reference")},
 }
 

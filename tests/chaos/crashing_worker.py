@@ -20,13 +20,14 @@ from board.worker.ending import Ended
 from board.worker.endings import Endings
 from board.worker.job import AttemptJob
 from integrations.dify.live import LiveRun
+from integrations.mail import action as mail
 
 # In the order in which an attempt comes to them.
 POINTS = (
     "before_reserve",  # nothing is written, nothing is sent
     "after_reserve",  # the operation is committed as sent; the call has not left
     "after_send",  # the other side has the call and has begun to answer; nothing of the answer is kept
-    "after_reference",  # the other side's number is kept (Dify's run id); its result is not
+    "after_reference",  # what the other side said first is kept (Dify's run id, a mail server's "taken"); no more
     "before_close",  # the whole answer is known to this process alone
     "in_close",  # the move is made, its transaction is not committed
     "after_close",  # all is committed
@@ -74,8 +75,12 @@ def arm(point: str, phase: str) -> None:
     patched: dict[str, list[tuple[Any, str, Callable[..., Any]]]] = {
         "before_reserve": [(operations, "send", before(operations.send))],
         "after_reserve": [(AttemptJob, "send", awaited(AttemptJob.send))],
-        # A webhook's answer as a whole, or the beginning of Dify's stream.
-        "after_send": [(calls, "post", awaited(calls.post)), (LiveRun, "watch", before(LiveRun.watch))],
+        # The answer of a webhook or a mail server as a whole, or the beginning of Dify's stream.
+        "after_send": [
+            (calls, "post", awaited(calls.post)),
+            (LiveRun, "watch", before(LiveRun.watch)),
+            (mail, "hand_over", awaited(mail.hand_over)),
+        ],
         "after_reference": [(AttemptJob, "reference", awaited(AttemptJob.reference))],
         "before_close": [(Endings, "write", before(Endings.write, in_phase))],
         "in_close": [

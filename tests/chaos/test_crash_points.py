@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -21,6 +22,7 @@ from board.effects import signing
 from tests.chaos.crashing_worker import POINTS
 from tests.effects.test_operation_keys import notes
 from tests.rig.board import board_environment
+from tests.rig.mail import MailServer
 from tests.rig.reaper import Reaper
 from tests.rig.receiver import Receiver, Reply
 from tests.rig.standin import RunningStandin
@@ -155,6 +157,34 @@ def test_a_flow_that_waits(board: WorkingBoard, crash: Crash, receiver: Receiver
     assert posts(receiver) == (2 if point in ("after_send", "before_close", "in_close") else 1)
     assert [operation["status"] for operation in board.operations()] == ["confirmed"]
     assert board.reviews() == []
+
+
+@pytest.mark.parametrize("point", POINTS)
+def test_a_mail(board: WorkingBoard, crash: Crash, mail_server: MailServer, point: str) -> None:
+    """A mail is written once. Where the server's "taken" is not kept, a person looks for the Message-ID in its log."""
+    post = {"name": "post", "kind": "mail", "url": mail_server.url, "sender": "board@example.org"}
+    inputs = {"to": "li@example.org", "subject": "Paid", "text": "It is paid."}
+    board.apply(connections=[post])
+    board.type("write", use="echo", action={"use": "mail", "connection": "post", "inputs": inputs})
+    board.submit(type="write")
+    crash(point, "act")
+    written = len(mail_server.mails)
+    board.start()
+    if point in ("after_reserve", "after_send"):
+        task = board.wait("T-1", "needs_review", timeout=30)
+        [review], [operation] = board.reviews(), board.operations()
+        assert (review["reason"], operation["status"]) == ("unknown_outcome", "unknown")
+        message_id = re.search("Message-ID: (<.*>)", operation["body"])
+        assert message_id is not None
+        assert f"Look for Message-ID {message_id[1]}" in task["last_error"]
+        assert len(mail_server.mails) == written == (0 if point == "after_reserve" else 1)
+        board.decide("T-1", "happened" if written else "not_happened", reason="I have looked.")
+    board.wait("T-1", "done", timeout=30)
+    [mail] = mail_server.mails
+    [operation] = board.operations()
+    assert operation["status"] == "confirmed"
+    if point != "after_send":
+        assert operation["external_reference"] == mail.parsed["Message-ID"]
 
 
 @pytest.mark.parametrize("point", POINTS)
