@@ -110,6 +110,7 @@ OPERATION_KIND = {
     "dify.chat": N_("A message to an app in Dify"),
     "dify.completion": N_("A text from an app in Dify"),
     "webhook.action": N_("An action"),
+    "mail": N_("A mail"),
     "webhook.resume": N_("The result, for the flow that waits"),
     "webhook.callback": N_("Word to the sender of a task"),
     "outside": N_("A call of another program"),
