@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from board.ports import FormAnswer, Json, JsonObject, NeedsInput
+from board.ports import FormAnswer, JobFiles, Json, JsonObject, NeedsInput
 from integrations.dify.client import Client, Run, text_of
 from integrations.dify.errors import ApiError
 from integrations.dify.files import BadFile, file_item, uploaded
@@ -51,7 +51,7 @@ def is_form(data: JsonObject, form_id: str) -> bool:
     return _id_of(data) == form_id
 
 
-async def give(client: Client, user: str, data: JsonObject, answer: FormAnswer) -> None:
+async def give(client: Client, user: str, data: JsonObject, answer: FormAnswer, files: JobFiles) -> None:
     """Answer Dify's form. Somebody else may have done so before, or it has expired: then the run tells what follows.
 
     Raises FormRefused, and what the client raises.
@@ -59,10 +59,14 @@ async def give(client: Client, user: str, data: JsonObject, answer: FormAnswer) 
     kinds = {it["name"]: it["kind"] for it in board_form(data)["fields"]}
     try:
         inputs = {name: _value(kinds.get(name, "text"), value) for name, value in answer.inputs.items()}
+        inputs = await uploaded(client, user, inputs, files)
     except BadFile as error:
         raise FormRefused(f"The answer was not sent: a file {error}.") from None
+    except ApiError as error:
+        if error.unsure:
+            raise
+        raise FormRefused(f"The answer was not sent: {client.failure(error).message}") from None
     try:
-        inputs = await uploaded(client, user, inputs)
         body = json.dumps({"inputs": inputs, "action": answer.action, "user": user}, ensure_ascii=False).encode()
         await client.answer_form(text_of(data, "form_token"), body)
     except ApiError as error:

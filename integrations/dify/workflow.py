@@ -39,7 +39,7 @@ from board.ports import (
 )
 from integrations.dify.client import PAUSED, BadConnection, Client, Run
 from integrations.dify.errors import FILES_LOST, UPLOAD_LOST, ApiError
-from integrations.dify.files import uploaded
+from integrations.dify.files import BadFile, uploaded
 from integrations.dify.follow import Deadline, Pace, Search
 from integrations.dify.human import LOOK_AGAIN, FormRefused, give, is_form, needs_input
 from integrations.dify.inputs import Fitted, Forms
@@ -48,7 +48,7 @@ from integrations.dify.live import CutShort, LiveRun
 from integrations.dify.look import look
 from integrations.dify.modes import cannot_block
 from integrations.dify.outcomes import outcome_of
-from integrations.dify.requests import app_files, silence_of
+from integrations.dify.requests import app_files, not_sent, silence_of
 
 STOP_SECONDS = 3.0  # a worker that goes down waits no longer for a cancelled attempt
 
@@ -208,7 +208,9 @@ class Workflow:
             return refused
         request: JsonObject = {"inputs": fitted.inputs, "response_mode": mode, "user": job.user} | beside
         try:
-            request = await uploaded(client, request["user"], request)
+            request = await uploaded(client, request["user"], request, job.files)
+        except BadFile as error:
+            return not_sent(f"a file {error}")
         except ApiError as error:
             return client.failure(error)
         except (NotSent, Lost) as error:
@@ -301,7 +303,7 @@ class Workflow:
                 return False
             live.forms = [data]  # should it be refused
             try:
-                await give(search.client, search.user, data, answer)
+                await give(search.client, search.user, data, answer, search.job.files)
             except (ApiError, HttpError):
                 live.answered = True  # perhaps: given again by the next attempt, it does no harm
                 raise

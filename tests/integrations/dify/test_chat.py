@@ -76,7 +76,6 @@ async def test_without_a_schema_the_answer_is_the_result_and_the_talk_can_go_on(
         ({"query": " "}, "needs `query`"),
         ({"query": "x", "conversation_id": "c-1"}, "give `user` too"),
         ({"query": "x", "user": "u" * 256}, "255"),
-        ({"query": "x", "files": [{"file": "f-1"}]}, "not yet supported"),
         ({"query": "x", "files": [{"url": "ftp://example.org/a.png"}]}, "http or https"),
     ],
 )

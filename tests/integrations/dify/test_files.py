@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import base64
+from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
 
-from board.ports import ErrorClass, Failure, Success
+from board.ports import ErrorClass, Failure, FileMissing, StoredFile, Success
 from integrations.dify.client import Upload
 from integrations.dify.files import BadFile, file_item
 from tests.integrations.dify.attempt import run
@@ -78,19 +79,56 @@ async def test_a_file_that_dify_refuses_fails_and_starts_nothing(standin: Standi
 @pytest.mark.parametrize(
     ("value", "said"),
     [
-        ({"file": "f-1"}, "not yet supported"),
         (7, "must be a file"),
         ({"name": "a.txt", "base64": "§"}, "base64"),
         ({"name": "", "text": "x"}, "1 to 200"),
         ({"url": "file:///etc/passwd"}, "http or https"),
         ({"url": "https://example.org/thing"}, "needs a `type`"),
         ({"url": "https://example.org/a.png", "type": "picture"}, "one of document"),
-        ({"name": "big.bin", "text": "x" * (15 * 1024**2 + 1)}, "at most"),
+        ({"name": "big.bin", "text": "x" * (15 * 1024**2 + 1)}, "takes at most"),
     ],
 )
 def test_what_is_no_file_is_told(value: Any, said: str) -> None:
     with pytest.raises(BadFile, match=said):
         file_item(value)
+
+
+class Kept:
+    """The board's files: one photo."""
+
+    def __init__(self, size: int = 4) -> None:
+        self.size = size
+
+    async def about(self, file_id: str) -> StoredFile:
+        if file_id != "f-1":
+            raise FileMissing(file_id)
+        return StoredFile("f-1", "photo.png", "image/png", self.size, "0" * 64)
+
+    async def read(self, file_id: str) -> AsyncIterator[bytes]:
+        yield b"\x89P"
+        yield b"NG"
+
+
+async def test_a_file_of_the_board_is_uploaded(standin: Standin) -> None:
+    it = job(standin, attachment={"file": "f-1"})
+    it.files = Kept()
+    assert isinstance(await run(it), Success)
+    [started] = standin.seen()["runs"]
+    assert started["files"][0]["type"] == "image"
+    assert uploads(standin) == 1
+
+
+async def test_a_file_of_the_board_that_is_too_large_or_gone_starts_nothing(standin: Standin) -> None:
+    large = job(standin, attachment={"file": "f-1"})
+    large.files = Kept(10 * 1024**2 + 1)
+    outcome = await run(large)
+    assert isinstance(outcome, Failure)
+    assert "Dify takes at most" in outcome.message
+    gone = job(standin, attachment={"file": "f-2"})
+    gone.files = Kept()
+    with pytest.raises(FileMissing):  # the board makes a failure of it
+        await run(gone)
+    assert (uploads(standin), standin.seen()["runs"]) == (0, [])
 
 
 def test_a_name_cannot_break_out_of_the_form() -> None:

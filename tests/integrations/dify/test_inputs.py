@@ -75,7 +75,7 @@ def test_values_are_converted_where_nothing_is_lost(given: JsonObject, sent: Jso
         ({"urgent": "maybe"}, "urgent"),
         ({"extra": [1]}, "extra"),
         ({"extra": "{"}, "extra"),
-        ({"photo": {"file": "f-1"}}, "photo.*not yet supported"),
+        ({"photo": {"page": "f-1"}}, "photo.*must be a file"),
         ({"photos": ["https://example.org"]}, "photos"),
         ({"instruction": "shorter"}, "instruction.*title, body"),
     ],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ import pytest
 from board.app import build_app
 from board.rooms import open_board
 from board.settings import Settings
+from integrations.dify.chat import Chat
 from integrations.dify.follow import Pace
 from integrations.dify.workflow import Workflow
 from tests.integrations.dify.conftest import Standin, serving
@@ -24,7 +26,8 @@ KEY = "a-key-for-this-test-only-0123456789"
 async def board(database_url: str, tmp_path: Path, standin: Standin) -> AsyncIterator[httpx.AsyncClient]:
     """A client of a board that serves and works, with one type `lead` and the stand-in as its Dify."""
     settings = Settings(database_url=database_url, data_dir=tmp_path, bootstrap_api_key=KEY)
-    board = open_board(settings, handlers=lambda: {Workflow.name: Workflow(Pace(0.05, 0.2))})
+    known = [Workflow(Pace(0.05, 0.2)), Chat(Pace(0.05, 0.2))]
+    board = open_board(settings, handlers=lambda: {it.name: it for it in known})
     consumer = board.make_consumer()
     headers = {"Authorization": f"Bearer {KEY}"}
     with serving(build_app(board)) as base:
@@ -150,3 +153,68 @@ async def test_put_back_to_start_anew_is_judged_anew(board: httpx.AsyncClient, s
     [operation] = await operations(board, task)
     assert (operation["status"], operation["external_reference"], operation["tries"]) == ("confirmed", second["id"], 2)
     assert first["id"] != second["id"]
+
+
+async def reviewed(board: httpx.AsyncClient, task: dict[str, Any]) -> dict[str, Any]:
+    answer = await board.get(f"/reviews/{task['review']['id']}")
+    assert answer.status_code == 200, answer.text
+    review: dict[str, Any] = answer.json()
+    return review
+
+
+async def test_a_run_that_asks_a_person_goes_on_with_the_answer(board: httpx.AsyncClient, standin: Standin) -> None:
+    standin.faults("paused")
+    task = await settle(board)
+    assert (task["status"], task["review"]["reason"]) == ("needs_review", "input_needed")
+    review = await reviewed(board, task)
+    assert review["verdicts"] == ["answer", "reject"]
+    assert [it["id"] for it in review["form"]["actions"]] == ["approve", "reject"]
+    decision = {name: review[name] for name in ("version", "content_hash")} | {"verdict": "answer"}
+    wrong = await board.post(f"/reviews/{review['id']}/decision", json=decision | {"action": "approve", "inputs": {}})
+    assert (wrong.status_code, wrong.json()["code"]) == (422, "answer_does_not_fit")
+    given = decision | {"action": "approve", "inputs": {"remark": "Go ahead."}}
+    answer = await board.post(f"/reviews/{review['id']}/decision", json=given)
+    assert answer.status_code == 200, answer.text
+    done = (await board.get(f"/tasks/{task['task_id']}?wait=30")).json()
+    assert (done["status"], done["round"]) == ("done", 1)
+    assert done["result"]["label"]
+    assert len(standin.runs_asked_for()) == 1
+    [operation] = await operations(board, done)
+    assert operation["status"] == "confirmed"
+    shown = str(review) + str(done) + (await board.get(f"/tasks/{task['task_id']}/events")).text
+    assert "token" not in shown.replace("lease_token", "").replace("tokens", "")
+
+
+async def test_a_file_of_the_board_goes_with_its_run(board: httpx.AsyncClient, standin: Standin) -> None:
+    """B023"""
+    types = catalogue(standin)
+    types["types"][0]["handler"]["inputs"]["attachment"] = "{{ payload.photo }}"
+    assert (await board.post("/types", json=types)).status_code == 200
+    kept = await board.post("/files", files={"file": ("photo.png", b"\x89PNG\r\n\x1a\n", "image/png")})
+    assert kept.status_code == 201, kept.text
+    payload = {"text": "200 seats", "photo": {"file": kept.json()["file_id"]}}
+    task = (await board.post("/tasks?wait=30", json={"type": "lead", "payload": payload})).json()
+    assert (task["status"], task["last_error"]) == ("done", None)
+    [started] = standin.seen()["runs"]
+    assert started["files"][0]["transfer_method"] == "local_file"
+    [upload] = [entry for entry in standin.seen()["requests"] if entry["path"].endswith("/files/upload")]
+    assert upload["at"] < started["created_at"] + 1
+
+
+async def test_a_chat_streams_to_whoever_follows_its_task(board: httpx.AsyncClient, standin: Standin) -> None:
+    connection = {"name": "talk", "kind": "dify", "url": standin.url, "key": "app-demo-chatflow"}
+    handler = {"use": "dify.chat", "connection": "talk", "inputs": {"query": "{{ payload.text }}"}}
+    made = await board.post(
+        "/types", json={"connections": [connection], "types": [{"name": "chat", "handler": handler}]}
+    )
+    assert made.status_code == 200, made.text
+    body = {"type": "chat", "payload": {"text": "We need 200 seats."}}
+    answer = await board.post("/tasks", json=body, headers={"Accept": "text/event-stream"})
+    said = [json.loads(line[6:]) for line in answer.text.splitlines() if line.startswith("data: ")]
+    text = "".join(it["text"] for it in said if "text" in it and "task_id" not in it)
+    [task] = (await board.get("/tasks?type=chat")).json()["data"]
+    assert task["status"] == "done"
+    assert text == task["result"]["answer"] != ""
+    [attempt] = (await board.get(f"/tasks/{task['task_id']}/attempts")).json()["data"]
+    assert attempt["tokens"] > 0
+    assert attempt["cost"].endswith("USD")
