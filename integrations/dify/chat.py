@@ -6,7 +6,7 @@ Both go the way of `dify.workflow`; only the call, the events, the look-up and t
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from contextlib import AbstractAsyncContextManager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -21,8 +21,8 @@ from board.ports import (
     SentOperation,
     StreamedAnswer,
     Success,
-    Wait,
 )
+from integrations.dify.app import STOP_SECONDS, App
 from integrations.dify.client import Client, Run, text_of
 from integrations.dify.errors import ApiError
 from integrations.dify.follow import Deadline, Search
@@ -32,12 +32,11 @@ from integrations.dify.live import LiveRun
 from integrations.dify.requests import app_files, not_sent, silence_of
 from integrations.dify.talk import LiveTalk
 from integrations.dify.talk_search import NoSearch, TalkSearch
-from integrations.dify.workflow import STOP_SECONDS, Workflow
 
 MOST_USER = 255  # characters; Dify's database column
 
 
-class Chat(Workflow):
+class Chat(App):
     """Says one thing to a chatbot, agent or chatflow.
 
     Of its inputs `query` is what is said; `files` go with it. A conversation goes on where `conversation_id` and the
@@ -48,7 +47,6 @@ class Chat(Workflow):
     kind = "dify.chat"
     beside: Collection[str] = ("query", "files", "conversation_id", "user")
     calls = "chat-messages"
-    waits: Sequence[Wait] = ("stream", "blocking")
 
     def _beside(self, fitted: Fitted, job: Job) -> JsonObject | Failure:
         given = _given(job)
