@@ -268,6 +268,7 @@ class StoredFile:
     type: str
     bytes: int
     sha256: str
+    facts: JsonObject = field(default_factory=dict)  # what `keep` was told
 
 
 class FileMissing(Exception):
@@ -281,6 +282,18 @@ class JobFiles(Protocol):
     """The board's files, for one attempt. Every call may raise StorageError, which need not be caught: it becomes a
     transient or a permanent failure by itself, as does FileMissing."""
 
+    @property
+    def slots(self) -> int:
+        """How many files this process may work on at the same time."""
+
+    @property
+    def max_pixels(self) -> int:
+        """How many pixels a picture may have."""
+
+    @property
+    def max_bytes(self) -> int:
+        """How many bytes a file may have."""
+
     async def about(self, file_id: str) -> StoredFile:
         """Raises FileMissing."""
 
@@ -290,9 +303,21 @@ class JobFiles(Protocol):
     def local(self, file_id: str) -> AbstractAsyncContextManager[Path]:
         """The content as a file of this machine, to be read and never written. Raises FileMissing."""
 
-    async def keep(self, path: Path, name: str) -> StoredFile:
-        """Keep what work has made, under a name for people; it lives as long as the task. The file at `path` may become
-        what is stored: do not write into it any more."""
+    async def keep(
+        self, path: Path, name: str, *, recipe: str | None = None, facts: JsonObject | None = None
+    ) -> StoredFile:
+        """Keep what work has made, under a name for people; it lives as long as the task. Do not write into the file at
+        `path` any more.
+
+        recipe: at most 64 characters that stand for everything the content follows from (what came in, what was done):
+        `made` finds it again. facts: what is known of it beside its bytes.
+        """
+
+    async def made(self, recipe: str) -> StoredFile | None:
+        """What an earlier attempt, or another task, has kept under this recipe; from now on it is this task's too."""
+
+    def named_in(self, value: Json) -> Sequence[str]:
+        """The ids of all files that a payload names as `{"file": "file_…"}`, in its order, each once."""
 
 
 class Job(Protocol):

@@ -257,7 +257,12 @@ def open_board(settings: Settings, *, handlers: Callable[[], Mapping[str, Handle
     visits = Visits(catalogue)
     known = handlers()
     files = Files(
-        db, open_storage(settings.storage_url, settings.data_dir), settings.data_dir / "uploads", settings.max_file
+        db,
+        open_storage(settings.storage_url, settings.data_dir),
+        settings.data_dir / "uploads",
+        settings.max_file,
+        max_pixels=settings.max_pixels,
+        slots=settings.file_concurrency,
     )
     intake = Intake(
         ledger,

@@ -35,6 +35,8 @@ EXAMPLES = {
     "encryption_key": "32 random bytes as URL-safe base64; `openssl rand -base64 32 | tr '+/' '-_'` makes one",
     "webhook_secret": "whsec_ followed by base64, or whsec_NEW,whsec_OLD while it is being changed",
     "concurrency": "16",
+    "file_concurrency": "3",
+    "max_pixels": "100M",
     "reserved_p0_slots": "1",
     "lane_weights": "16,5,2,1",
     "ageing_after": "5m",
@@ -86,12 +88,14 @@ class Settings(BaseSettings):
     encryption_key: str = Field(default="", repr=False)
     webhook_secret: str = Field(default="", repr=False)
     concurrency: int = Field(default=16, ge=1, le=1000)
+    file_concurrency: int = Field(default_factory=lambda: max(1, (os.cpu_count() or 2) - 1), ge=1, le=256)
     reserved_p0_slots: int = Field(default=1, ge=0, le=1000)
     lane_weights: Annotated[list[int], NoDecode] = [16, 5, 2, 1]
     ageing_after: float = 300.0
     intake_rate: str = ""
     lease: float = 60.0
     max_json: int = 4 * 1024**2
+    max_pixels: int = 100_000_000
     max_file: int = 200 * 1024**2
     max_upload: int = 500 * 1024**2
     storage_url: str = Field(default="file:", repr=False)
@@ -144,6 +148,15 @@ class Settings(BaseSettings):
 
         check_url(value)
         return value
+
+    @field_validator("max_pixels", mode="before")
+    @classmethod
+    def _pixels(cls, value: Any) -> int:
+        if not (found := re.match(r"^\s*(\d{1,6})\s*([MmKk]?)\s*$|^\s*(\d{1,10})\s*$", str(value))):
+            raise ValueError("must be a number of pixels, such as 100M")
+        if found[3]:
+            return int(found[3])
+        return int(found[1]) * {"M": 1_000_000, "K": 1_000, "": 1}[found[2].upper()]
 
     @field_validator("max_json", "max_file", "max_upload", mode="before")
     @classmethod

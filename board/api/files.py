@@ -43,7 +43,8 @@ async def upload_files(request: Request, board: TheBoard, actor: TheUploader) ->
     """
     with Upload(board.files, board.settings.max_upload) as upload:
         await upload.read(request)
-        kept = await in_thread(lambda: board.files.keep(upload.came, actor.identity))
+        rows = await in_thread(lambda: board.files.keep(upload.came, actor.identity))
+        kept = [ledger.document(row) for row in rows]
     return ok(kept[0] if len(kept) == 1 else {"data": kept}, 201)
 
 

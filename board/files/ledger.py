@@ -37,11 +37,23 @@ class NoSuchFile(Exception):
 
 
 class Files:
-    """storage: where the bytes are. folder: of this machine, for what is on its way in. max_file: bytes."""
+    """storage: where the bytes are. folder: of this machine, for what is on its way in. max_file: bytes.
 
-    def __init__(self, db: Database, storage: Storage, folder: Path, max_file: int) -> None:
+    max_pixels, slots: what handlers are told, see board.ports.JobFiles.
+    """
+
+    def __init__(
+        self,
+        db: Database,
+        storage: Storage,
+        folder: Path,
+        max_file: int,
+        *,
+        max_pixels: int = 100_000_000,
+        slots: int = 1,
+    ) -> None:
         self.storage = storage
-        self.max_file = max_file
+        self.max_file, self.max_pixels, self.slots = max_file, max_pixels, slots
         self.identity = Identity(db, storage)
         self.folder = folder
         self._db = db
@@ -51,11 +63,17 @@ class Files:
         return Spool(self.folder, self.max_file)
 
     def keep(
-        self, came: Sequence[tuple[str | None, Spool]], requester: str, task: int | None = None
+        self,
+        came: Sequence[tuple[str | None, Spool]],
+        requester: str,
+        task: int | None = None,
+        recipe: str | None = None,
+        facts: dict[str, Any] | None = None,
     ) -> list[dict[str, Any]]:
-        """Files that have come whole, with the names that were given: all are kept, or none; what `document` shows.
+        """Files that have come whole, with the names that were given: all are kept, or none; their rows.
 
-        task: the internal id of the task that needs them from now on. Raises StorageError.
+        task: the internal id of the task that needs them from now on. recipe, facts: as board.ports.JobFiles.keep has
+        them. Raises StorageError.
         """
         self.identity.check()
         for _, it in came:
@@ -65,7 +83,7 @@ class Files:
                 wait_for_turn(tx, Turn.FILES)  # the sweep removes content in its own turn, and sees these rows or none
                 gone = [it for _, it in came if not self.storage.has(it.sha256)]
                 if not gone:
-                    return [self._enter(tx, name, it, requester, task) for name, it in came]
+                    return [self._enter(tx, name, it, requester, task, recipe, facts) for name, it in came]
             for it in gone:  # swept since it was put there: nobody needed that content for a day
                 self.storage.put(it.sha256, it.path)
 
@@ -118,7 +136,16 @@ class Files:
             self.storage.remove(key)
         return len(set(keys) - needed)
 
-    def _enter(self, tx: Connection, name: str | None, came: Spool, requester: str, task: int | None) -> dict[str, Any]:
+    def _enter(
+        self,
+        tx: Connection,
+        name: str | None,
+        came: Spool,
+        requester: str,
+        task: int | None,
+        recipe: str | None,
+        facts: dict[str, Any] | None,
+    ) -> dict[str, Any]:
         row = {
             "file_id": new_file_id(),
             "sha256": came.sha256,
@@ -127,11 +154,13 @@ class Files:
             "type": came.media_type,
             "requester": requester,
             "created_at": now(),
+            "recipe": recipe,
+            "facts": facts,
         }
         made = tx.execute(insert(files).values(row).returning(files.c.id)).scalar_one()
         if task is not None:
             tx.execute(insert(file_uses).values(file=made, task=task))
-        return document(row)
+        return row
 
 
 def document(row: Mapping[Any, Any]) -> dict[str, Any]:
@@ -141,6 +170,12 @@ def document(row: Mapping[Any, Any]) -> dict[str, Any]:
 
 def find(connection: Connection, file_id: str) -> RowMapping | None:
     return connection.execute(select(files).where(files.c.file_id == file_id)).mappings().one_or_none()
+
+
+def find_made(connection: Connection, recipe: str) -> RowMapping | None:
+    """The latest file that work has kept under this recipe."""
+    query = select(files).where(files.c.recipe == recipe).order_by(files.c.id.desc()).limit(1)
+    return connection.execute(query).mappings().one_or_none()
 
 
 def visible(connection: Connection, actor: Actor, file_id: str) -> RowMapping:

@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Any
 
-from sqlalchemy import BigInteger, Column, ForeignKey, Index
+from sqlalchemy import BigInteger, Column, ForeignKey, Index, text
 from sqlmodel import Field, SQLModel
 
-from board.db.schema import BigId, id_field, table_of, text_field, time_field
+from board.db.schema import BigId, id_field, json_field, table_of, text_field, time_field
+
+HAS_RECIPE = text("recipe IS NOT NULL")
 
 
 class File(SQLModel, table=True):
     """One file. Its bytes stand in the storage under their SHA-256; files of equal content share them."""
 
     __tablename__ = "files"
-    __table_args__ = (Index("ix_files_content", "sha256"), Index("ix_files_created", "created_at", "id"))
+    __table_args__ = (
+        Index("ix_files_content", "sha256"),
+        Index("ix_files_created", "created_at", "id"),
+        Index("ix_files_recipe", "recipe", sqlite_where=HAS_RECIPE, postgresql_where=HAS_RECIPE),
+    )
 
     id: int = id_field()
     file_id: str = Field(max_length=40, unique=True)  # what the wire shows: random, so that nobody can guess one
@@ -24,6 +31,8 @@ class File(SQLModel, table=True):
     type: str = Field(max_length=120)  # media type, judged by content
     requester: str = Field(max_length=200)  # "key:NAME", "user:EMAIL", or "task:<internal id>" where work made it
     created_at: datetime = time_field(nullable=False)
+    recipe: str | None = Field(default=None, max_length=64)  # of what work has made: what it follows from
+    facts: dict[str, Any] | None = json_field()
 
 
 class FileUse(SQLModel, table=True):

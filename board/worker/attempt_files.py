@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,9 +12,10 @@ from typing import Any
 from sqlalchemy import RowMapping
 
 from board.db.engine import Database
-from board.files.ledger import Files, find
+from board.files.ledger import Files, find, find_made
 from board.files.local import PIECE
-from board.ports import FileMissing, StoredFile
+from board.files.references import references
+from board.ports import FileMissing, Json, JsonObject, StoredFile
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,9 +26,20 @@ class AttemptFiles:
     files: Files
     task: int
 
+    @property
+    def slots(self) -> int:
+        return self.files.slots
+
+    @property
+    def max_pixels(self) -> int:
+        return self.files.max_pixels
+
+    @property
+    def max_bytes(self) -> int:
+        return self.files.max_file
+
     async def about(self, file_id: str) -> StoredFile:
-        row = await asyncio.to_thread(self._row, file_id)
-        return StoredFile(file_id, row["name"], row["type"], row["bytes"], row["sha256"])
+        return _stored(await asyncio.to_thread(self._row, file_id))
 
     async def read(self, file_id: str) -> AsyncIterator[bytes]:
         key = (await self.about(file_id)).sha256
@@ -46,9 +58,17 @@ class AttemptFiles:
             await asyncio.to_thread(self._fetch, key, spool.path)
             yield spool.path
 
-    async def keep(self, path: Path, name: str) -> StoredFile:
-        kept = await asyncio.to_thread(self._keep, path, name)
-        return await self.about(kept["file_id"])
+    async def keep(
+        self, path: Path, name: str, *, recipe: str | None = None, facts: JsonObject | None = None
+    ) -> StoredFile:
+        return _stored(await asyncio.to_thread(self._keep, path, name, recipe, facts))
+
+    async def made(self, recipe: str) -> StoredFile | None:
+        row = await asyncio.to_thread(self._made, recipe)
+        return None if row is None else _stored(row)
+
+    def named_in(self, value: Json) -> Sequence[str]:
+        return list(dict.fromkeys(file_id for _, file_id in references(value)))
 
     def _row(self, file_id: str) -> RowMapping:
         self.files.identity.check()
@@ -63,9 +83,22 @@ class AttemptFiles:
             for piece in self.files.storage.read(key):
                 target.write(piece)
 
-    def _keep(self, path: Path, name: str) -> dict[str, Any]:
+    def _made(self, recipe: str) -> RowMapping | None:
+        self.files.identity.check()
+        with self.db.write() as tx:
+            row = find_made(tx, recipe)
+            if row is None or not self.files.storage.has(row["sha256"]):
+                return None
+            self.files.use(tx, self.task, [row["file_id"]])
+            return row
+
+    def _keep(self, path: Path, name: str, recipe: str | None, facts: JsonObject | None) -> dict[str, Any]:
         with self.files.spool() as spool, path.open("rb") as source:
             while piece := source.read(PIECE):
                 spool.write(piece)
             spool.finish()
-            return self.files.keep([(name, spool)], f"task:{self.task}", self.task)[0]
+            return self.files.keep([(name, spool)], f"task:{self.task}", self.task, recipe, facts)[0]
+
+
+def _stored(row: Mapping[Any, Any]) -> StoredFile:
+    return StoredFile(row["file_id"], row["name"], row["type"], row["bytes"], row["sha256"], row["facts"] or {})

@@ -1,0 +1,14 @@
+"""All handlers of file work: what each is called, what it takes, and what does it."""
+
+from __future__ import annotations
+
+from board.ports import Handler
+from integrations.files.handler import FileHandler
+from integrations.files.images.make import MAKERS as IMAGES
+from integrations.files.images.options import OPTIONS as IMAGE_OPTIONS
+from integrations.files.pool import Pool
+
+
+def all_handlers() -> list[Handler]:
+    pool = Pool()
+    return [FileHandler(name, make, IMAGE_OPTIONS[name], pool) for name, make in IMAGES.items()]

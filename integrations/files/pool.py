@@ -1,0 +1,73 @@
+"""The child processes of a worker: as many as file slots, made when first needed, used again, replaced when lost."""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import multiprocessing
+import os
+import threading
+from collections.abc import Callable
+from concurrent.futures import TimeoutError as TookTooLong
+from typing import ParamSpec, TypeVar
+
+from pebble import ProcessExpired, ProcessPool
+
+from integrations.files import child
+from integrations.files.bad_file import BadFile
+
+# After so many files a child is replaced: what libraries leak stays small, and a start costs half a second.
+FILES_PER_CHILD = 500
+Given = ParamSpec("Given")
+Result = TypeVar("Result")
+
+
+class Pool:
+    """One per worker process."""
+
+    def __init__(self) -> None:
+        self._pool: ProcessPool | None = None
+        self._lock = threading.Lock()
+
+    async def run(
+        self, most: int, seconds: float, work: Callable[Given, Result], *args: Given.args, **kwargs: Given.kwargs
+    ) -> Result:
+        """Run a function of a module in a child. most: how many children there may be; the first call decides.
+
+        Raises BadFile: what the function says, or that it took more time or memory than a file may. When this is
+        cancelled, the child is killed.
+        """
+        future = self._opened(most).schedule(work, args=args, kwargs=kwargs, timeout=seconds)
+        try:
+            return await asyncio.wrap_future(future)
+        except asyncio.CancelledError:
+            future.cancel()  # type: ignore[no-untyped-call]
+            raise
+        except TookTooLong as error:
+            raise BadFile(f"It takes longer than {seconds:.0f} s to work on; it was stopped.") from error
+        except MemoryError as error:
+            raise BadFile("It needs more memory than a file may have to be worked on.") from error
+        except ProcessExpired as error:
+            raise BadFile("The program that works on it broke off; the file is damaged, or made to do harm.") from error
+
+    def _opened(self, most: int) -> ProcessPool:
+        with self._lock:
+            if self._pool is None or not self._pool.active:
+                # Spawned, not forked: this process has threads, and locks of theirs would stay locked in a fork.
+                self._pool = ProcessPool(
+                    max_workers=most,
+                    max_tasks=FILES_PER_CHILD,
+                    initializer=child.begin,
+                    initargs=(os.getpid(),),
+                    context=multiprocessing.get_context("spawn"),
+                )
+                atexit.register(self.close)
+            return self._pool
+
+    def close(self) -> None:
+        """End the children, whatever they do."""
+        with self._lock:
+            pool, self._pool = self._pool, None
+        if pool is not None:
+            pool.stop()  # type: ignore[no-untyped-call]
+            pool.join(5)
