@@ -40,7 +40,7 @@ def keep(files: Files, content: bytes = b"hello", name: str = "a.txt", task: int
     with files.spool() as spool:
         spool.write(content)
         spool.finish()
-        return files.keep([(name, spool)], "key:n8n", task)[0]
+        return ledger.document(files.keep([(name, spool)], "key:n8n", task)[0])
 
 
 def new(db: Database, task_id: str = "T-1") -> int:
