@@ -16,7 +16,7 @@ from board.catalogue.spec import TypeSpec
 from board.catalogue.store import Catalogue
 from board.catalogue.trial import Trial
 from board.catalogue.waits import is_called_back
-from board.db.engine import Database, after_commit
+from board.db.engine import Database, after_commit, after_commit_with
 from board.db.migrate import check
 from board.effects import operations
 from board.effects.callbacks import Callbacks
@@ -45,7 +45,7 @@ from board.signals.carrier import Carrier
 from board.signals.hub import Signals
 from board.signals.over_postgres import PostgresCarrier
 from board.signals.over_redis import RedisCarrier
-from board.signals.signal import Call, Changed
+from board.signals.signal import Call
 from board.tasks.claiming import stands_in_line
 from board.tasks.intake import Intake
 from board.tasks.ledger import Ledger, Moved
@@ -196,7 +196,7 @@ class Board:
         elif moved.task["callback_url"] and moved.status is not Status.RUNNING:
             after_commit(tx, self.signals.sender(Call.OUTBOX))
         if moved.source is not None:
-            after_commit(tx, partial(self.signals.send, Changed(moved.task["id"])))
+            after_commit_with(tx, self.signals.changed, moved.task["id"])
 
     def _fed(self, pools: Collection[str]) -> None:
         """Redis has new work for these pools."""

@@ -16,7 +16,7 @@ import uvicorn
 from fastapi import FastAPI
 
 from board.rooms import Board
-from board.serve import leave, leave_at_last, lost
+from board.serve import leave, leave_at_last, lost, settle_in
 from board.signals.signal import Channel
 
 # Open answers (a caller who waits on the line) get so long at a stop; then they are cut, and the caller asks again.
@@ -32,6 +32,7 @@ def serve_api(board: Board, app: FastAPI, bound: socket.socket, ready: Callable[
     def begin() -> None:
         channels = {Channel.CALLERS} if board.consumer is None else set(Channel)
         board.signals.start(channels)
+        settle_in()
         ready()
         if board.consumer is not None:
             board.consumer.start()

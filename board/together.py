@@ -10,6 +10,13 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
+class _Kept(asyncio.Future[Result]):
+    """Who is cancelled while he waits for it hears of that once it is there."""
+
+    def cancel(self, msg: Any = None) -> bool:
+        return False
+
+
 class Together(Generic[Item, Result]):
     """Collects what comes while the last batch is being done. No clock: under load batches grow by themselves.
 
@@ -30,14 +37,15 @@ class Together(Generic[Item, Result]):
 
     async def ask(self, item: Item) -> Result:
         """The result for this item. It is done to its end also when who asks is cancelled, who hears of that then."""
-        answer: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
+        answer: asyncio.Future[Result] = _Kept(loop=asyncio.get_running_loop())
         self._waiting.append((item, answer))
         if self._doing is None:
             self._doing = asyncio.create_task(self._work())
         try:
-            return await asyncio.shield(answer)
+            return await answer
         except asyncio.CancelledError:
-            await asyncio.wait([answer])
+            if answer.done():
+                answer.exception()  # has been seen
             raise
 
     async def _work(self) -> None:

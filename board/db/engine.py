@@ -9,11 +9,11 @@ from __future__ import annotations
 import select
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.engine import URL, make_url
@@ -75,7 +75,7 @@ class Database:
     @contextmanager
     def write(self) -> Iterator[Connection]:
         """One transaction: commits at the end, rolls back on any exception, then runs what `after_commit` collected."""
-        followers: dict[Callable[[], None], None] = {}  # in their order, each once
+        followers: dict[Callable[..., None], list[Any] | None] = {}  # in their order, each once; with what it is told
         if self._turn is not None:
             with self._turn, self._writer.begin() as connection:
                 connection.info["after_commit"] = followers
@@ -84,8 +84,8 @@ class Database:
             with self._writer.begin() as connection:
                 connection.info["after_commit"] = followers
                 yield connection
-        for follower in followers:
-            follower()
+        for follower, items in followers.items():
+            follower() if items is None else follower(items)
 
     def close(self) -> None:
         self._reader.dispose()
@@ -98,6 +98,14 @@ def after_commit(tx: Connection, follower: Callable[[], None]) -> None:
     The same one is run once, however often it was asked for in this transaction.
     """
     tx.info["after_commit"][follower] = None
+
+
+Item = TypeVar("Item")
+
+
+def after_commit_with(tx: Connection, follower: Callable[[Sequence[Item]], None], item: Item) -> None:
+    """The same for one that is told: it is run once, with all that was given for it in this transaction."""
+    tx.info["after_commit"].setdefault(follower, []).append(item)
 
 
 def normal_url(text: str) -> URL:

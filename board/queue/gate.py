@@ -22,7 +22,7 @@ from board.db.clock import read_now
 from board.db.engine import Database, after_commit
 from board.queue import held, limits_shown, usage
 from board.queue.admission import Admission, Fronts, running_by_scope
-from board.queue.limits import Rules
+from board.queue.limits import Rules, Task
 from board.queue.usage import NO_END, Forecast, Now
 from board.queue.wanted import Scope
 from board.tasks.followers import Moved
@@ -63,10 +63,11 @@ class Gate:
         """A follower: whoever stops running leaves a place."""
         if moved.source is not Status.RUNNING:
             return
-        before = {name: moved.task[name] for name in ("type", "type_version", "phase", "limit_key")}
+        before: Task = moved.task
         if moved.move is Move.PROCEED:
-            before["phase"] = Phase.WORK
-        self.look_soon(tx, [limit.scope for limit in self.rules.of(tx, before) if limit.concurrency is not None])
+            before = {name: before[name] for name in ("type", "type_version", "limit_key")} | {"phase": Phase.WORK}
+        if limits := self.rules.of(tx, before):
+            self.look_soon(tx, [limit.scope for limit in limits if limit.concurrency is not None])
 
     def admission(self, tx: Connection) -> Admission:
         """For the transaction of one claim."""

@@ -118,10 +118,10 @@ class Callers:
         if said:
             caller.hear_said(said)
 
-    def changed(self, task: int) -> None:
-        """A task has moved."""
+    def changed(self, tasks: Iterable[int]) -> None:
+        """Tasks have moved."""
         with self._lock:
-            callers = list(self._callers.get(task, ()))
+            callers = [caller for task in tasks for caller in self._callers.get(task, ())] if self._callers else ()
         for caller in callers:
             caller.hear_move()
 

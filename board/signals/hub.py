@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 
 from board.signals.callers import Callers
 from board.signals.carrier import Carrier
@@ -41,6 +41,12 @@ class Signals:
         if self._line is not None:
             self._line.post(signal)
 
+    def changed(self, tasks: Sequence[int]) -> None:
+        """Tell everybody that these tasks have moved, by their internal ids. As `send`."""
+        self.callers.changed(tasks)
+        if self._line is not None:
+            self._line.post(*map(Changed, tasks))
+
     def sender(self, call: Call) -> Callable[[], None]:
         """`send` for one call, always the same function: many moves in one transaction need it once."""
         return self._senders[call]
@@ -71,6 +77,6 @@ class Signals:
                 for hearer in self._hearers[signal]:
                     hearer()
             case Changed(task):
-                self.callers.changed(task)
+                self.callers.changed([task])
             case said:
                 self.callers.said(said)

@@ -52,11 +52,12 @@ class Line:
     def start(self) -> None:
         self._thread.start()
 
-    def post(self, signal: Signal) -> None:
-        """Send it soon. Never waits; callable from any thread."""
+    def post(self, *signals: Signal) -> None:
+        """Send them soon. Never waits; callable from any thread."""
         with self._lock:
             first = not self._batch
-            self._batch.add(signal)
+            for signal in signals:
+                self._batch.add(signal)
         if first:
             self._tell(self._wanted)
 

@@ -28,6 +28,7 @@ from board.ports import (
 from board.tasks.history import By
 from board.tasks.ledger import Lease, Ledger
 from board.together import Together
+from board.worker.begun import begun
 from board.worker.ending import Ended
 from board.worker.endings import Endings
 from board.worker.preparing import NotRunnable, Prepared
@@ -94,10 +95,17 @@ class Runner:
     # -- during ---------------------------------------------------------------------------------------------------
 
     async def _outcome(self, it: Prepared) -> Outcome:
-        limit = asyncio.timeout(it.job.timeout + GRACE_AFTER_TIMEOUT)
+        limit = asyncio.timeout(None)
+
+        def set_clock() -> None:
+            limit.reschedule(asyncio.get_running_loop().time() + it.job.timeout + GRACE_AFTER_TIMEOUT)
+
+        waits: Callable[[], None] = set_clock
         try:
             async with limit:
                 if it.left_open is not None:
+                    set_clock()
+                    waits = _nothing
                     known = await it.handler.reconcile(it.job, operations.as_sent(it.left_open, it.answer))
                     await asyncio.to_thread(self._learned, it, known)
                     if isinstance(known, UnknownOutcome) and not it.job.may_resend:
@@ -107,7 +115,7 @@ class Runner:
                     word = "rejected" if isinstance(known, NotStarted) else "unknown"
                     await asyncio.to_thread(self._close, it.left_open["id"], word, known.message)
                     it.job.operation = None
-                return await it.handler.run(it.job)
+                return await begun(it.handler.run(it.job), waits)
         except Stopped:
             raise
         except (StorageError, FileMissing) as error:
@@ -135,6 +143,9 @@ class Runner:
     def _close(self, operation: int, word: str, message: str) -> None:
         with self._db.write() as tx:
             operations.close(tx, operation, word, error=message or None)
+
+
+def _nothing() -> None: ...
 
 
 def _said(known: Outcome | NotStarted) -> str:

@@ -12,12 +12,14 @@ class Slots:
         self.size = size
         self.reserved = max(0, min(reserved, size - 1))
         self._urgent: dict[Hashable, bool] = {}
+        self._number_urgent = 0
 
     def hold(self, holder: Hashable, *, urgent: bool) -> None:
         self._urgent[holder] = urgent
+        self._number_urgent += urgent
 
     def release(self, holder: Hashable) -> None:
-        self._urgent.pop(holder, None)
+        self._number_urgent -= self._urgent.pop(holder, False)
 
     @property
     def holders(self) -> frozenset[Hashable]:
@@ -25,7 +27,7 @@ class Slots:
 
     def free(self) -> tuple[int, int]:
         """(free for P0, how many of these the other lanes may take). P0 fills the reserved slots first."""
-        urgent = sum(self._urgent.values())
+        urgent = self._number_urgent
         usual = len(self._urgent) - urgent
         open_to_all = self.size - self.reserved - usual - max(0, urgent - self.reserved)
         return self.size - len(self._urgent), max(0, open_to_all)
