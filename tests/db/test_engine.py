@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 
 import pytest
 from sqlalchemy import Connection, func, select, text
 
-from board.db.engine import Database, after_commit, normal_url
+from board.db.engine import Database, after_commit, after_commit_with, normal_url
 from board.db.locks import Turn, wait_for_turn
 from board.db.types import dump_json
 from board.tasks.ledger import Ledger
@@ -52,6 +54,22 @@ def test_a_failed_write_leaves_nothing_and_wakes_nobody(db: Database) -> None:
         after_commit(tx, lambda: woken.append("good"))
         assert woken == []
     assert woken == ["good"]
+
+
+def test_one_word_for_all_that_a_transaction_has_to_say(db: Database) -> None:
+    words: list[list[int]] = []
+
+    def hear(numbers: Sequence[int]) -> None:
+        words.append(list(numbers))
+
+    for numbers in ([1, 2], [], [3]):
+        with db.write() as tx:
+            for number in numbers:
+                after_commit_with(tx, hear, number)
+    with suppress(LookupError), db.write() as tx:
+        after_commit_with(tx, hear, 4)
+        raise LookupError
+    assert words == [[1, 2], [3]]
 
 
 def test_what_follows_a_commit_may_write_itself(db: Database) -> None:
