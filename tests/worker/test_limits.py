@@ -40,8 +40,8 @@ def workers_of(board: WorkingBoard) -> set[str]:
 
 def test_two_workers_together_run_no_more_than_the_limit(board: WorkingBoard, worker: StartWorker) -> None:
     board.type(use="trial", limits={"concurrency": 3})
-    names = [board.submit(f"T-{number}", payload={"sleep": 0.05}) for number in range(TASKS)]
-    first, second = worker(), worker()
+    first, second = worker(), worker()  # both are there before the work is, which one alone would do in two seconds
+    names = [board.submit(f"T-{number}", payload={"sleep": 0.1}) for number in range(TASKS)]
     for name in names:
         board.wait(name, "done", timeout=60)
     assert most_at_once(board) == 3
