@@ -3,6 +3,7 @@
 # make chaos                               kill workers at every point of a call (make test does a part of it)
 # make soak [SOAK=10]                      shares, waits and losses over a long time, printed (make test does a part of it)
 # make bench [BENCH="drain intake"]       measure speed, beside other queues on the same server (docs/performance.md)
+# make dify-plugin                         pack the tools for Dify as dist/ai-task-board.difypkg
 # make lint                                style, types and import rules
 #
 # Needs Python 3.11 or newer and make. Another interpreter: make run PYTHON=python3.13
@@ -21,7 +22,7 @@ ifneq ($(shell test -x $(BIN)/python && cat $(VENV)/.made-in 2>/dev/null),$(CURD
 $(shell rm -f $(VENV)/.made-in $(VENV)/.installed $(VENV)/.installed-dev)
 endif
 
-.PHONY: run test chaos soak bench lint clean
+.PHONY: run test chaos dify-plugin soak bench lint clean
 
 # The board ends with make: on SIGTERM make passes the signal on; setpriv (Linux) covers a make that was killed.
 run: $(VENV)/.installed
@@ -39,6 +40,9 @@ soak: $(VENV)/.installed-dev
 
 bench: $(VENV)/.installed-bench
 	@exec $(BIN)/python -m bench $(BENCH)
+
+dify-plugin:
+	@$(PYTHON) integrations/dify/plugin/pack.py dist/ai-task-board.difypkg
 
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check .

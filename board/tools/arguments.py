@@ -66,7 +66,7 @@ class Argument:
     @property
     def schema(self) -> dict[str, Any]:
         """JSON Schema of the value, for callers that know objects and lists."""
-        of_choices = {"enum": list(self.choices)} if self.choices else {}
+        of_choices = {"enum": [str(it) for it in self.choices]} if self.choices else {}
         shape = _SCHEMA[self.kind]
         shape = shape | ({"items": shape["items"] | of_choices} if self.kind is Kind.LIST else of_choices)
         return {**shape, "description": f"{self.about}{self._choices()}"}

@@ -1,0 +1,15 @@
+"""The tool `create_task`; what it takes is described in create_task.yaml."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import Any
+
+import board_client
+from dify_plugin import Tool
+from dify_plugin.entities.tool import ToolInvokeMessage
+
+
+class CreateTask(Tool):
+    def _invoke(self, tool_parameters: dict[str, Any]) -> Generator[ToolInvokeMessage, None, None]:
+        yield from board_client.answer(self, "create_task", tool_parameters)
