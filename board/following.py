@@ -12,7 +12,7 @@ import time
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 import anyio
 from fastapi.concurrency import run_in_threadpool
@@ -160,12 +160,17 @@ class Following:
         return frames
 
 
+class Listening(Protocol):
+    def close(self) -> None:
+        """Nothing more is heard."""
+
+
 class EventStream(StreamingResponse):
-    """The answer to a caller who follows a task. It lets go of him however it ends."""
+    """The answer to a caller who listens on. It lets go of him (`caller.close()`) however it ends."""
 
     media_type = "text/event-stream"
 
-    def __init__(self, caller: Caller, events: AsyncGenerator[bytes, None], status_code: int = 200) -> None:
+    def __init__(self, caller: Listening, events: AsyncGenerator[bytes, None], status_code: int = 200) -> None:
         # X-Accel-Buffering: nginx would otherwise collect events until a buffer is full.
         headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
         self._events, self._caller = events, caller

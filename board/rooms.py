@@ -40,6 +40,7 @@ from board.review.read import open_summaries
 from board.review.resolve import Resolutions
 from board.review.visits import Visits
 from board.settings import Settings
+from board.signals.arrivals import Arrivals
 from board.signals.callers import Callers
 from board.signals.carrier import Carrier
 from board.signals.hub import Signals
@@ -101,6 +102,7 @@ class Board:
     rebuild: Rebuild | None = None
     consumer: Consumer | None = None
     demo: bool = False
+    reviews_changed: Arrivals = field(default_factory=Arrivals)  # rings when a task comes to a person, or leaves one
     stopping: threading.Event = field(default_factory=threading.Event)  # set once this process goes down
 
     def task_documents(
@@ -195,6 +197,8 @@ class Board:
                 after_commit(tx, self.signals.sender(_CALLS[moved.task["pool"]]))
         elif moved.task["callback_url"] and moved.status is not Status.RUNNING:
             after_commit(tx, self.signals.sender(Call.OUTBOX))
+        if Status.NEEDS_REVIEW in (moved.source, moved.status):
+            after_commit(tx, self.signals.sender(Call.REVIEWS))
         if moved.source is not None:
             after_commit_with(tx, self.signals.changed, moved.task["id"])
 
@@ -313,6 +317,7 @@ def open_board(settings: Settings, *, handlers: Callable[[], Mapping[str, Handle
     # In this order: the review of a visit stands before word of it goes out.
     ledger.followers += [operations.leave, visits, Callbacks(catalogue, board.task_document), rights, gate, board._tell]
     signals.on(Call.OUTSIDE, board.claims.arrivals.ring)
+    signals.on(Call.REVIEWS, board.reviews_changed.ring)
     return board
 
 

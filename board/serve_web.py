@@ -74,6 +74,7 @@ class _Server(uvicorn.Server):
         # First who waits on the line and who works: a handler may be calling this very server.
         self._board.stopping.set()
         self._board.claims.arrivals.ring()
+        self._board.reviews_changed.ring()
         self._board.signals.callers.ring()
         if self._board.consumer is not None:
             await asyncio.to_thread(self._board.consumer.stop)

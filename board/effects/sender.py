@@ -35,6 +35,7 @@ class Sender:
         self._recording: asyncio.Task[None] | None = None
         self._lines: dict[str, Lines] = {}
         self._calling = 0
+        self._stopping = False
 
     async def keep_sending(self) -> None:
         """Send whatever is due, whenever that is asked for, until cancelled."""
@@ -48,6 +49,15 @@ class Sender:
             else:
                 self._patience.worked("look for callbacks")
             self._fill()
+
+    def stop(self) -> None:
+        """Begin no further call: what was taken in advance is left to others."""
+        self._stopping = True
+
+    async def recorded(self) -> None:
+        """Once it is written what came of the calls that have ended."""
+        if self._recording is not None:
+            await self._recording
 
     async def _take(self) -> None:
         """Take what is due, as far as there is room for it."""
@@ -65,6 +75,8 @@ class Sender:
 
     def _fill(self) -> None:
         """Begin what was taken, as far as lines are free; ask for more in time."""
+        if self._stopping:
+            return
         moment = time.monotonic()
         for receiver, lines in list(self._lines.items()):
             while lines.ahead and lines.free and self._calling < MOST:

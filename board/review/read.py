@@ -81,6 +81,14 @@ def count_open(connection: Connection) -> int:
     return connection.execute(select(func.count()).select_from(reviews).where(IS_OPEN)).scalar_one()
 
 
+def count_newer(connection: Connection, since: int, type_name: str | None) -> int:
+    """Open reviews that were asked for after the one with the id `since`; of one type, or of all."""
+    query = select(func.count()).select_from(reviews).where(IS_OPEN, reviews.c.id > since)
+    if type_name is not None:
+        query = query.join(tasks, tasks.c.id == reviews.c.task).where(tasks.c.type == type_name)
+    return connection.execute(query).scalar_one()
+
+
 def newest_open(connection: Connection) -> int | None:
     """The id of the open review that was asked for last."""
     return connection.execute(select(func.max(reviews.c.id)).where(IS_OPEN)).scalar()

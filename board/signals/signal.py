@@ -29,6 +29,7 @@ class Call(StrEnum):
     CANCEL = "cancel"  # a running task was asked to stop
     CALLED_BACK = "called_back"  # an answer has come that an attempt may be waiting for
     OUTSIDE = "outside"  # a task may be ready for an outside worker
+    REVIEWS = "reviews"  # a task has come to a person, or has left one
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,5 +71,5 @@ Signal: TypeAlias = Call | Changed | Said
 
 
 def channel_of(signal: Signal) -> Channel:
-    inside = isinstance(signal, Call) and signal is not Call.OUTSIDE
+    inside = isinstance(signal, Call) and signal not in (Call.OUTSIDE, Call.REVIEWS)
     return Channel.WORKERS if inside else Channel.CALLERS

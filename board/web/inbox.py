@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fastapi.responses import HTMLResponse, JSONResponse
+from fastapi.responses import HTMLResponse
 
 from board.catalogue import store
 from board.review import read
@@ -18,13 +18,6 @@ router = PageRouter()
 @router.show("/")
 def inbox_page(visit: TheReader, type: str = "", cursor: str | None = None, done: str = "") -> HTMLResponse:
     return list_page(visit, "open", type, cursor, done)
-
-
-@router.show("/pulse")
-def pulse(visit: TheReader) -> JSONResponse:
-    """What an open page asks now and then: how many reviews wait, and the newest of them."""
-    with visit.board.db.read() as connection:
-        return JSONResponse({"waiting": read.count_open(connection), "newest": read.newest_open(connection)})
 
 
 @router.show("/decided")

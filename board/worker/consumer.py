@@ -329,6 +329,7 @@ class Consumer:
         await self._claimer  # what it has just claimed is begun, and handed back with the rest
         self.holding.hand_back_all()
         self._mailer.cancel()
+        self._sender.stop()
         # Who only waits for a callback does so elsewhere: nobody waits for that here.
         working = [*self.holding.at_work(), *self._sender.sending]
         if working:
@@ -337,6 +338,7 @@ class Consumer:
         for task in working:
             task.cancel()
         await asyncio.gather(self._mailer, *working, return_exceptions=True)
+        await self._sender.recorded()
         await self._doors.close()
 
 

@@ -16,13 +16,13 @@ from board.effects import outside
 from board.ports import Cause, ErrorClass, Failure, Json, JsonObject, Outcome, UnknownOutcome
 from board.queue import live
 from board.queue.wanted import Queue, Scope, Wanted
+from board.signals.arrivals import Arrivals
 from board.signals.signal import Signal
 from board.tasks.history import By
 from board.tasks.intake import Problem
 from board.tasks.ledger import Lease, Ledger
 from board.tasks.states import READY, Pool, Status
 from board.tasks.view import data_of
-from board.worker.arrivals import Arrivals
 from board.worker.ending import Ended, Ending
 from board.worker.models import claims
 from board.worker.preparing import template_context

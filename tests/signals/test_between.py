@@ -158,6 +158,21 @@ def test_a_running_task_is_cancelled_from_another_process(pair: Pair) -> None:
     assert asyncio.run(settled(pair.front, task)) == "cancelled"
 
 
+def test_that_a_task_came_to_a_person_is_heard_where_pages_are_open(pair: Pair) -> None:
+    worker = pair.work(Probe(write))
+    worker.type("ask", "none")
+
+    async def heard() -> bool:
+        with pair.front.reviews_changed.listen() as changed:
+            # Off the loop, as requests are.
+            await asyncio.to_thread(pair.submit, "T-1", "ask")
+            await asyncio.wait_for(changed.wait(), SOON)
+        return changed.is_set()
+
+    assert asyncio.run(heard())
+    worker.wait("T-1", "needs_review", timeout=SOON)
+
+
 def test_commands_are_heard_at_once(pair: Pair, run_board: RunBoard, tmp_path: Path) -> None:
     gates: list[Gate] = [Gate(), Gate()]
 

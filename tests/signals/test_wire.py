@@ -74,10 +74,10 @@ def test_many_moves_take_few_messages() -> None:
 
 
 def test_calls_go_to_those_who_work_and_the_rest_to_those_whom_callers_ask() -> None:
-    messages = sent([Call.WORK, Call.OUTSIDE, Changed(1), Call.CANCEL])
+    messages = sent([Call.WORK, Call.OUTSIDE, Changed(1), Call.CANCEL, Call.REVIEWS])
     assert {channel: decode(text)[1] for channel, text in messages} == {
         Channel.WORKERS: [Call.WORK, Call.CANCEL],
-        Channel.CALLERS: [Call.OUTSIDE, Changed(1)],
+        Channel.CALLERS: [Call.OUTSIDE, Call.REVIEWS, Changed(1)],
     }
 
 

@@ -10,7 +10,10 @@ def test_reading_and_deciding(working: OpenWorking) -> None:
     site = Site(board)
     reviews = [site.review(f"T-{number}", summary="总结", confidence=0.5 + number / 10) for number in range(3)]
     operator = site.visitor("operator")
-    assert operator.get("/pulse").json() == {"waiting": 3, "newest": reviews[-1]}
+    assert operator.get("/pulse").json() == {"waiting": 3, "new": 3, "said": "3 new reviews: show them"}
+    assert operator.get(f"/pulse?since={reviews[1]}").json()["new"] == 1
+    assert operator.get(f"/pulse?since={reviews[1]}&type=judge").json()["said"] == "1 new review: show it"
+    assert operator.get("/pulse?since=0&type=pay").json()["new"] == 0
     assert operator.decide(reviews[0], "approve").headers["location"] == f"/reviews/{reviews[1]}?done={reviews[0]}"
     assert operator.post(f"/reviews/{reviews[0]}/undo").status_code == 303
     assert operator.decide(reviews[1], "revise", instruction="Again").status_code == 303

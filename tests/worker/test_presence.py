@@ -11,10 +11,12 @@ from sqlalchemy import insert, select, update
 
 from board.db.clock import now
 from board.db.engine import Database
+from board.effects import lines
 from board.ports import Job, Outcome, Success
 from board.worker import presence
 from board.worker.models import workers
 from board.worker.presence import KEPT_SECONDS, SILENT_SECONDS, Entry, Presence, SecondHost, same_machine, this_host
+from tests.rig.receiver import Receiver, Reply
 from tests.rig.working import Gate, OpenWorking, Probe
 
 
@@ -122,6 +124,26 @@ def test_a_consumer_says_what_it_runs_and_says_goodbye(working: OpenWorking) -> 
     board.stop()
     row = listed(board.board.db)[consumer.name]
     assert (row["status"], row["running"], row["leader"]) == ("stopped", 0, False)
+
+
+def test_a_stop_leaves_nothing_unfinished_and_begins_no_further_call(
+    working_sqlite: OpenWorking, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def work(job: Job) -> Outcome:
+        return Success()
+
+    monkeypatch.setattr(lines, "MOST", lines.FIRST)  # a receiver with all its lines: rows are taken ahead for it
+    receiver.reply(*[Reply(hang=True)] * 100)
+    board = working_sqlite(Probe(work))
+    board.type()
+    for number in range(20):
+        board.submit(f"T-{number}", callback_url=receiver.url)
+    consumer = board.board.consumer
+    assert consumer is not None
+    board.until(lambda: any(it.ahead for it in consumer._sender._lines.values()))
+    board.stop()
+    assert consumer._loop.is_closed()
+    assert asyncio.all_tasks(consumer._loop) == set()
 
 
 def test_a_stop_is_quick_though_the_database_hangs(working_sqlite: OpenWorking) -> None:

@@ -1,4 +1,4 @@
-"""Waking those who wait on the line for work, inside one process. What other processes put in is found by looking."""
+"""Waking those who wait on the line for something to come, inside one process: for work, or for reviews."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Arrivals:
         self._listening: dict[asyncio.Event, asyncio.AbstractEventLoop] = {}
 
     def ring(self) -> None:
-        """Something may have become ready, or the process goes down: everybody who listens looks now."""
+        """Something may have come, or the process goes down: everybody who listens looks now."""
         with self._lock:
             listening = list(self._listening.items())
         for event, loop in listening:
