@@ -33,9 +33,11 @@ from board.tasks.view import time
 
 BY = By("system", "callback", "api")
 # As long as its task stands here, the attempt or the next one may still take an answer.
-_OPEN = (Status.RUNNING, Status.RETRYING, Status.PENDING)
+_OPEN = (Status.RUNNING, Status.RETRYING, Status.PENDING, Status.NEEDS_REVIEW)
 # Moves after which what was started goes on, and its answer is still wanted.
-_GOES_ON = (Move.CREATE, Move.CLAIM, Move.HAND_BACK, Move.RESCUE, Move.RECONCILE, Move.RUN_NOW)
+_GOES_ON = (Move.CREATE, Move.CLAIM, Move.HAND_BACK, Move.RESCUE, Move.RECONCILE, Move.RUN_NOW, Move.ANSWER)
+# Why a person is asked, in board.review.policy: a form of the work itself, which goes on with the answer.
+_ASKED_MEANWHILE = "input_needed"
 MAX_NOTED = 4000  # characters of a late result that the history keeps
 
 
@@ -160,7 +162,9 @@ class Rights:
         self._waits = waits
 
     def __call__(self, tx: Connection, moved: Moved) -> None:
-        if moved.move not in _GOES_ON and self._waits(tx, moved.task):
+        if moved.move in _GOES_ON or (moved.data or {}).get("reason") == _ASKED_MEANWHILE:
+            return
+        if self._waits(tx, moved.task):
             mine = (callback_rights.c.task == moved.task["id"]) & callback_rights.c.closed_at.is_(None)
             tx.execute(update(callback_rights).where(mine).values(closed_at=now()))
 

@@ -11,6 +11,7 @@ from typing import Any
 from board.ports import (
     CANCELLED,
     AlreadyConfirmed,
+    CalledBack,
     Cause,
     ConnectionUser,
     ConnectionView,
@@ -35,7 +36,7 @@ from board.ports import (
     UnknownOutcome,
     Wait,
 )
-from integrations.dify.calling_back import await_callback
+from integrations.dify.calling_back import first_word, outcome_of_call
 from integrations.dify.client import PAUSED, Client, Run
 from integrations.dify.errors import FILES_LOST, UPLOAD_LOST, ApiError
 from integrations.dify.files import BadFile, uploaded
@@ -117,10 +118,8 @@ class App:
             async with asyncio.timeout_at(deadline.at):
                 async with self._open(client, job, body) as answer:
                     run = await live.watch(answer, only_start=job.wait == "callback")
-            if run is None:
-                assert live.run_id is not None
-                waited = await self._called_back(search, live.run_id, self._pace.look)
-                return waited or await self._find_out(search, live, lost("its run is not shown"))
+            if run is None:  # it goes on by itself
+                return await self._find_out(search, live, lost("its run is not shown"))
             return await self._concluded(search, live, run)
         except asyncio.CancelledError as error:
             if CANCELLED in error.args and live.task_id:
@@ -146,16 +145,12 @@ class App:
         """What became of an earlier attempt's run: by its callback, by its id, else by its user in the run log."""
         called = await job.called_back(0) if job.wait == "callback" else None
         if called is not None:
-            return called.outcome()
+            return outcome_of_call(called, operation.reference)
         deadline = Deadline(job.timeout)
         client = client_of(job)
         if isinstance(client, Failure):
             return replace(client, open_operation=True)
         search = self._search(job, client, deadline, operation)
-        if job.wait == "callback" and operation.reference is not None:
-            waited = await self._called_back(search, operation.reference, 0)
-            if waited is not None:
-                return waited
         return await self._resumed(search, operation)
 
     async def test(self, connection: ConnectionView, http: Http, users: Sequence[ConnectionUser]) -> Sequence[Tried]:
@@ -243,12 +238,6 @@ class App:
             "This was already judged, and Dify does not show that run any more. Make a new task to judge it again.",
         )
 
-    async def _called_back(self, search: Search, run_id: str, look: float) -> Outcome | None:
-        async def concluded(run: Run) -> Outcome:
-            return await self._concluded(search, self._live(search.job), run)
-
-        return await await_callback(search, run_id, look, concluded)
-
     async def _resumed(self, search: Search, operation: SentOperation) -> Outcome | NotStarted:
         """Follow the run of an earlier attempt to its end: over its events where it can be watched, else by asking.
 
@@ -256,14 +245,17 @@ class App:
         """
         live = self._live(search.job)
         run = None
-        if operation.reference is not None and self.by_engine:
+        watches = search.job.wait != "callback" or operation.answer is not None
+        if operation.reference is not None and self.by_engine and watches:
             try:
                 run = await self._watch_again(search, live, operation.reference, operation.answer)
             except FormRefused as error:
                 return needs_input(Run(operation.reference, PAUSED, {}, None, None), live.forms, str(error))
         if run is None and live.answered:  # its detail may still say that it is paused
             return search.still_open(operation.reference)
-        found = await search.outcome(operation.reference)  # the events may be a picture from before
+        found = await first_word(search, operation.reference)  # the events may be a picture from before
+        if isinstance(found, CalledBack):
+            return outcome_of_call(found, operation.reference)
         return await self._concluded(search, live, found) if isinstance(found, Run) else found
 
     async def _watch_again(
@@ -306,9 +298,11 @@ class App:
 
     async def _find_out(self, search: Search, live: LiveRun, doubt: Failure) -> Outcome:
         """The stream did not tell how it ended: ask, and only where there is no run say that it failed."""
-        found = await search.outcome(live.run_id)
+        found = await first_word(search, live.run_id)
         if isinstance(found, Run):
             return await self._concluded(search, live, found)
+        if isinstance(found, CalledBack):
+            return outcome_of_call(found, live.run_id)
         if isinstance(found, NotStarted):
             return replace(doubt, message=f"{doubt.message} {found.message}")
         if isinstance(found, UnknownOutcome) and live.text:

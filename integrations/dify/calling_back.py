@@ -1,41 +1,34 @@
-"""Waits for a run that goes on by itself: for its callback, and now and then looks whether it has ended without."""
+"""What tells first how a run ended: the looks at it, or, where it is expected to call back, its callback."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+import asyncio
 from dataclasses import replace
 
-from board.ports import HttpError, Outcome, Success
+from board.ports import CalledBack, Failure, NotStarted, Outcome, Success, UnknownOutcome
 from integrations.dify.client import Run
-from integrations.dify.errors import ApiError
 from integrations.dify.follow import Search
 
 
-async def await_callback(
-    search: Search, run_id: str, look: float, concluded: Callable[[Run], Awaitable[Outcome]]
-) -> Outcome | None:
-    """The run goes on by itself. Its callback is the result; its detail tells when it has ended without one.
+async def first_word(search: Search, run_id: str | None) -> Run | NotStarted | Failure | UnknownOutcome | CalledBack:
+    """As Search.outcome, or the callback. The looks go on beside, so a run that ends without one is noticed."""
+    if search.job.wait != "callback":
+        return await search.outcome(run_id)
+    looking = asyncio.create_task(search.outcome(run_id))
+    calling = asyncio.create_task(search.job.called_back(search.deadline.left()))
+    try:
+        await asyncio.wait([looking, calling], return_when=asyncio.FIRST_COMPLETED)
+        if looking.done():  # the run's last node may just be calling
+            await asyncio.wait([calling], timeout=search.pace.first)
+        called = calling.result() if calling.done() else None
+        return await looking if called is None else called
+    finally:
+        looking.cancel()
+        calling.cancel()
+        await asyncio.gather(looking, calling, return_exceptions=True)
 
-    look: seconds until the detail is first asked for. None: Dify does not show the run.
-    """
-    job, client = search.job, search.client
-    while search.deadline.left() > 0:
-        called = await job.called_back(min(look, search.deadline.left()))
-        look, run = search.pace.look, None
-        try:
-            if called is None:
-                run = await client.run_detail(run_id)
-        except HttpError:
-            continue  # nothing is proven by it
-        except ApiError as error:
-            if error.unsure or error.status == 429:
-                continue
-            return None
-        if run is not None and run.settled:  # its last node may just be calling
-            called = await job.called_back(search.pace.first)
-        if called is not None:
-            outcome = called.outcome()
-            return replace(outcome, reference=run_id) if isinstance(outcome, Success) else outcome
-        if run is not None and run.settled:
-            return await concluded(run)
-    return search.still_open(run_id)
+
+def outcome_of_call(called: CalledBack, run_id: str | None) -> Outcome:
+    """The run's own id stays the reference of what was done, as it does for every run."""
+    outcome = called.outcome()
+    return replace(outcome, reference=run_id or outcome.reference) if isinstance(outcome, Success) else outcome

@@ -31,6 +31,10 @@ class Pace:
     cap: float = 15.0
     look: float = 30.0
 
+    def of_runs(self, job: Job) -> tuple[float, float]:
+        """The first pause and the longest one between two looks at a run of this job."""
+        return (self.look, self.look) if job.wait == "callback" else (self.first, self.cap)
+
 
 class Deadline:
     """The end of this attempt, a little before the board would end it: time to say how it stands."""
@@ -85,7 +89,8 @@ class Search:
 
     async def _follow(self, run_id: str, grace_end: float) -> Run | Failure | None:
         """The settled run; None when Dify says, also after the grace time, that it knows no such run."""
-        wait, trouble = self.pace.first, ""
+        first, cap = self.pace.of_runs(self.job)
+        wait, trouble = first, ""
         while True:
             pause = wait
             missing_is_final = self._now() >= grace_end
@@ -107,7 +112,7 @@ class Search:
                 pause = max(pause, error.retry_after or 0.0)
             if not await self.deadline.sleep(pause):
                 return self.still_open(run_id, trouble)
-            wait = min(wait * 2, self.pace.cap)
+            wait = min(wait * 2, cap)
 
     async def _find(self, grace_end: float) -> str | NotStarted | Failure | UnknownOutcome:
         """The id of the run that this call started, from the run log."""

@@ -350,7 +350,7 @@ def test_the_worker_is_told_and_need_not_look(working: OpenWorking) -> None:
     token = caller.token()
     consumer = board.board.consumer
     assert consumer is not None
-    board.until(lambda: not consumer._slots.holders)
+    board.until(lambda: not consumer.holding.busy)
     consumer._scheduler.remove_job("poll")
     called(other, token, result="told")
     board.wait("T-1", "done")
@@ -370,6 +370,21 @@ def test_only_the_round_that_asked_is_answered(working: OpenWorking) -> None:
     called(board, second, result="shorter")
     board.until(lambda: board.data()["result"] == "shorter")
     assert board.task()["round"] == 2
+
+
+def test_work_that_asks_a_person_meanwhile_may_still_call_back(working: OpenWorking) -> None:
+    """It waits outside for a person to fill in a form, and goes on by itself after that, or without it."""
+    caller = Caller(asks=True)
+    board = opened(working, caller)
+    board.submit(type="flow")
+    token = caller.token()
+    board.wait("T-1", "needs_review")
+    assert board.reviews()[-1]["reason"] == "input_needed"
+    called(board, token, result="asked somebody else")
+    board.decide("T-1", "answer", action="yes", inputs={})
+    board.wait("T-1", "done")
+    assert board.data()["result"] == "asked somebody else"
+    assert len(caller.urls) == 1
 
 
 def test_a_handler_that_is_not_called_back_has_no_address(working_sqlite: OpenWorking) -> None:

@@ -2,16 +2,25 @@
 
 import threading
 
-from board.ports import Cause, ErrorClass, Failure, Job, NotStarted, Outcome, SentOperation
+from board.ports import Cause, ErrorClass, Failure, Job, JsonObject, NeedsInput, NotStarted, Outcome, SentOperation
 from tests.rig.working import Gate, Probe
 
+FORM: JsonObject = {
+    "id": "f-1",
+    "title": "May it?",
+    "content": "",
+    "fields": [],
+    "actions": [{"id": "yes", "title": "Yes"}],
+    "expires_at": None,
+}
 URL = "http://127.0.0.1:8000/api/v1/callbacks/"
 
 
 class Caller(Probe):
     """Announces a call and waits so many seconds for its callback.
 
-    begin: passed before it waits. then: passed when it has waited in vain, which `gave_up` tells.
+    asks: it does not wait, and says that a person is to fill in a form. begin: passed before it waits. then: passed
+    when it has waited in vain, which `gave_up` tells.
     """
 
     waits = ("callback",)
@@ -22,9 +31,11 @@ class Caller(Probe):
         within: float = 20.0,
         begin: Gate | None = None,
         then: Gate | None = None,
+        asks: bool = False,
         side_effects: bool = True,
     ) -> None:
         super().__init__(self._call, self._look, name="caller", side_effects=side_effects)
+        self.asks = asks
         self.within, self.begin, self.then, self.gave_up = within, begin, then, Gate()
         self.urls: list[str] = []
         self.told = threading.Condition()
@@ -35,6 +46,8 @@ class Caller(Probe):
         with self.told:
             self.urls.append(job.answer_url)
             self.told.notify_all()
+        if self.asks:
+            return NeedsInput("The flow asks.", FORM)
         if self.begin is not None:
             await self.begin.passed()
         called = await job.called_back(self.within)

@@ -82,7 +82,9 @@ async def submit(at: At, standin: Standin, **handler: Any) -> str:
             "connections": [
                 {"name": "leads", "kind": "dify", "url": standin.url, "key": "app-demo-leads", "grace": "1s"}
             ],
-            "types": [{"name": "lead", "handler": block | handler, "retry": {"base": "50ms", "cap": "100ms"}}],
+            "types": [
+                {"name": "lead", "handler": block | handler, "retry": {"base": "50ms", "cap": "100ms", "max": 20}}
+            ],
         },
     )
     assert made.status_code == 200, made.text
@@ -147,6 +149,31 @@ async def test_a_run_that_fails_without_a_callback_is_seen_too(at: At, standin: 
     assert task["status"] == "done", "the second run succeeded"
     assert task["retry_count"] == 1
     assert len(standin.runs_asked_for()) == 2
+
+
+async def test_a_start_whose_answer_is_cut_may_call_back(at: At, standin: Standin) -> None:
+    """B013: the run is found by its user, and its callback does not wait for its end."""
+    standin.faults({"fault": "drop_before_id", "seconds": 600.0})
+    async with at.working():
+        task_id = await submit(at, standin)
+        _, url = await started(at, standin, task_id)
+        assert (await at.call(url, status="succeeded", result={"label": "hot"})).status_code == 200
+        task = await at.settled(task_id)
+    assert (task["status"], task["result"]) == ("done", {"label": "hot"})
+    assert len(standin.runs_asked_for()) == 1
+
+
+async def test_when_the_time_is_over_the_run_is_asked_for(at: At, standin: Standin) -> None:
+    """Nothing is started again; the attempt after the last one that waited sees how it ended."""
+    standin.faults({"fault": "slow", "seconds": 2.5})
+    async with at.working():
+        task_id = await submit(at, standin, timeout="1s")
+        task = await at.settled(task_id)
+        attempts = (await at.client.get(f"/tasks/{task_id}/attempts")).json()["data"]
+    assert task["status"] == "done"
+    assert task["result"]["label"]
+    assert attempts[0]["outcome"] == "open"
+    assert len(standin.runs_asked_for()) == 1
 
 
 async def test_a_callback_that_comes_while_no_worker_is_there(at: At, standin: Standin) -> None:

@@ -96,7 +96,9 @@ def test_a_lost_answer_proves_nothing_and_the_callback_everything(flow: Open, re
     receiver.default = Reply(close=True)
     board = flow()
     secret = token(receiver)
-    board.until(lambda: not board.board.consumer._slots.holders)  # type: ignore[union-attr]
+    consumer = board.board.consumer
+    assert consumer is not None
+    board.until(lambda: not consumer.holding.busy)
     assert board.task()["status"] == "running"
     board.board.incoming.take(secret, {"status": "succeeded", "result": 1})
     board.wait("T-1", "done")
