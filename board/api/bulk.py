@@ -79,10 +79,11 @@ def take_many(board: Board, actor: Actor, items: list[Any]) -> list[dict[str, An
     ready: list[tuple[int, TaskIn, dict[str, Any]]] = []
     by = actor.by(CHANNEL)
     with board.db.read() as connection:
+        seen = board.intake.look(connection)
         for index, item in enumerate(items):
             try:
                 body = _body(item)
-                ready.append((index, body, board.intake.prepare(connection, body, by)))
+                ready.append((index, body, board.intake.prepare(connection, body, by, seen=seen)))
             except EXPECTED as error:
                 outcomes[index] = _failed(index, item, translate(error))
     with board.db.write() as tx:

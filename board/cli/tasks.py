@@ -45,7 +45,8 @@ def submit(
     bodies = [TaskIn.model_validate(item) for item in (loaded if isinstance(loaded, list) else [loaded])]
     with _opened() as board:
         with board.db.write() as tx:
-            prepared = [(body, board.intake.prepare(tx, body, BY)) for body in bodies]
+            seen = board.intake.look(tx)
+            prepared = [(body, board.intake.prepare(tx, body, BY, seen=seen)) for body in bodies]
             taken = board.intake.store(tx, prepared, BY)
         with board.db.read() as connection:
             found = [(item, find(connection, item.task_id)) for item in taken]

@@ -57,9 +57,19 @@ class JsonText(TypeDecorator[Any]):
 
 
 def _read_json(value: str | None) -> Any:
-    return None if value is None else json.loads(value)
+    if value is None:
+        return None
+    return [] if value == "[]" else json.loads(value)  # the tags of most tasks
 
 
-def dump_json(value: Any) -> str:
-    """Compact JSON in stored form. ValueError on NaN and Infinity, which JSON does not have."""
-    return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+# Made once: json.dumps would make one for each call that asks for anything but the usual.
+_COMPACT = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+_SORTED = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"), sort_keys=True)
+
+
+def dump_json(value: Any, *, sort_keys: bool = False) -> str:
+    """Compact JSON in stored form. ValueError on NaN and Infinity, which JSON does not have.
+
+    sort_keys: the same text for equal content, whatever the order of keys.
+    """
+    return (_SORTED if sort_keys else _COMPACT).encode(value)

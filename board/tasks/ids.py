@@ -12,6 +12,9 @@ FORBIDDEN = frozenset("/?#%\\")
 # Unicode's White_Space, spelled out: Python's \s also takes U+001C to U+001F, which are control characters.
 _WHITE = re.compile("[\t-\r \x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]+")
 
+# Most IDs, which need no closer look: every letter of these stays as it is.
+_PLAIN = re.compile(r"[A-Za-z0-9_:@+=~-][A-Za-z0-9_.:@+=~-]*", re.ASCII)
+
 
 class BadTaskId(ValueError):
     """The ID cannot be used. The text names the character and is fit for a person."""
@@ -23,6 +26,8 @@ def canonical(text: str) -> str:
     NFC first; each run of Unicode white space becomes one space; ends are trimmed. Case and width count. Raises
     BadTaskId for an empty or over-long ID and for characters that cannot be told apart or do not survive a URL.
     """
+    if len(text) <= MAX_LENGTH and _PLAIN.fullmatch(text):
+        return text
     text = _WHITE.sub(" ", unicodedata.normalize("NFC", text)).strip(" ")
     if not text:
         raise BadTaskId("task_id is empty.")

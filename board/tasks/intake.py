@@ -15,7 +15,6 @@ from board import templating
 from board.catalogue.shape import first_problem
 from board.catalogue.spec import PRIORITIES, TypeSpec
 from board.catalogue.store import Catalogue, LoadedType, UnknownType
-from board.db.clock import read_now
 from board.db.locks import Turn, wait_for_turn
 from board.db.types import dump_json
 from board.files.references import references
@@ -27,6 +26,7 @@ from board.tasks.models import task_data
 from board.tasks.place import BadKey, ahead, limit_key
 from board.tasks.priority import BadPriority, work_out
 from board.tasks.requeue import requeue
+from board.tasks.seen import Seen
 from board.tasks.states import RANK_FIRST, RANK_USUAL, IllegalMove
 
 __all__ = [
@@ -104,6 +104,10 @@ class Intake:
         prepared = self.prepare(tx, body, by, idempotency_key)
         return self.store(tx, [(body, prepared)], by)[0]
 
+    def look(self, connection: Connection) -> Seen:
+        """What the bodies of one call are checked against."""
+        return Seen(connection, self._catalogue)
+
     def prepare(
         self,
         connection: Connection,
@@ -112,14 +116,17 @@ class Intake:
         idempotency_key: str | None = None,
         *,
         waited: bool = False,
+        seen: Seen | None = None,
     ) -> dict[str, Any]:
         """The body checked against its type and turned into a row. Nothing is written. Raises Problem.
 
-        waited: the caller stays on the line for the result, so the task comes first in its lane.
+        waited: the caller stays on the line for the result, so the task comes first in its lane. seen: `look` on this
+        connection, for the bodies of one call.
         May look up the name of a host, which takes its time: on SQLite better done before the one writer's turn.
         """
+        seen = seen or self.look(connection)
         try:
-            loaded = self._catalogue.current(connection, body.type)
+            loaded = seen.type(body.type)
         except UnknownType as error:
             raise Problem("type", str(error), "unknown_type") from error
         for name in ("needs", "fields"):
@@ -133,11 +140,11 @@ class Intake:
         if problem := payload_problem(loaded.spec, body.payload):
             raise Problem(*problem)
         check_files(connection, self.files, body.payload)
-        priority = _priority(connection, loaded.spec, body)
-        task_id = self._task_id(connection, loaded, body, priority, idempotency_key or body.idempotency_key)
+        priority = _priority(seen, loaded.spec, body)
+        task_id = self._task_id(seen, loaded, body, priority, idempotency_key or body.idempotency_key)
         row = _row(loaded, body, task_id, priority, by, waited)
         if loaded.spec.limits.concurrency_key is not None:
-            context = _context(connection, loaded.spec, body) | {"task_id": task_id, "priority": priority}
+            context = _context(seen, loaded.spec, body) | {"task_id": task_id, "priority": priority}
             row["limit_key"] = key_of(loaded.spec, context)
         return row
 
@@ -199,16 +206,14 @@ class Intake:
         except Exception as error:
             raise Problem("callback_url", str(error), "address_refused") from error
 
-    def _task_id(
-        self, connection: Connection, loaded: LoadedType, body: TaskIn, priority: str, idempotency_key: str | None
-    ) -> str:
+    def _task_id(self, seen: Seen, loaded: LoadedType, body: TaskIn, priority: str, idempotency_key: str | None) -> str:
         spec = loaded.spec
         field = "task_id"
         try:
             if body.task_id is not None:
                 return canonical(body.task_id)
             if spec.task_id is not None:
-                context = _context(connection, spec, body) | {"priority": priority}
+                context = _context(seen, spec, body) | {"priority": priority}
                 return canonical(templating.fill_strict(spec.task_id, context))
             if idempotency_key:
                 field = "Idempotency-Key"
@@ -227,19 +232,19 @@ class Intake:
         return "t-" + secrets.token_hex(10)
 
 
-def _priority(connection: Connection, spec: TypeSpec, body: TaskIn) -> str:
+def _priority(seen: Seen, spec: TypeSpec, body: TaskIn) -> str:
     if (given := body.priority or spec.priority) in PRIORITIES:
         return str(given)
-    context = _context(connection, spec, body) | {"task_id": body.task_id}
+    context = _context(seen, spec, body) | {"task_id": body.task_id}
     try:
         return work_out(spec.priority, context)
     except BadPriority as error:
         raise Problem("priority", str(error), "bad_priority") from error
 
 
-def _context(connection: Connection, spec: TypeSpec, body: TaskIn) -> dict[str, Any]:
+def _context(seen: Seen, spec: TypeSpec, body: TaskIn) -> dict[str, Any]:
     """What a type's templates see of a body."""
-    moment = read_now(connection)
+    moment = seen.moment
     return {
         "type": spec.name,
         "title": body.title,
@@ -309,10 +314,4 @@ def check_files(connection: Connection, files: FileDesk, payload: dict[str, Any]
 
 def payload_hash(payload: dict[str, Any]) -> str:
     """Equal for equal content, whatever the order of keys."""
-    return hashlib.sha256(dump_json(_sorted(payload)).encode()).hexdigest()
-
-
-def _sorted(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _sorted(value[key]) for key in sorted(value)}
-    return [_sorted(item) for item in value] if isinstance(value, list) else value
+    return hashlib.sha256(dump_json(payload, sort_keys=True).encode()).hexdigest()
