@@ -16,8 +16,9 @@ from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.server.transport_security import TransportSecuritySettings
 
 from board.access.rights import Actor
-from board.api.errors import EXPECTED, translate
+from board.api.errors import EXPECTED, ApiError, field_error, translate
 from board.rooms import Board
+from board.tasks.text import BadJson, parse
 from board.tools.document import ABOUT
 from board.tools.refusals import readable
 from board.tools.verb import Verb, call
@@ -36,7 +37,7 @@ def manager_for(board: Board) -> StreamableHTTPSessionManager:
         title="AI Task Board",
         instructions=ABOUT,
         on_list_tools=_list_tools,
-        on_call_tool=_Caller(board),
+        on_call_tool=Caller(board),
     )
     return StreamableHTTPSessionManager(
         server,
@@ -68,7 +69,7 @@ def _tool(verb: Verb) -> types.Tool:
     )
 
 
-class _Caller:
+class Caller:
     """Carries a tool call out with the rights of the request's key."""
 
     def __init__(self, board: Board) -> None:
@@ -81,7 +82,7 @@ class _Caller:
         if verb is None:
             return _refused(f"There is no tool “{params.name[:100]}”; there are: {', '.join(BY_NAME)}.")
         try:
-            reply = await call(self._board, actor, verb, params.arguments or {}, CHANNEL)
+            reply = await call(self._board, actor, verb, _at_the_door(params.arguments), CHANNEL)
         except EXPECTED as error:
             return _refused(readable(translate(error)).message)
         except Exception:
@@ -89,6 +90,16 @@ class _Caller:
             return _refused("Something went wrong on the board; tell your people. Its log has the details.")
         text = json.dumps(reply.body, ensure_ascii=False)
         return types.CallToolResult(content=[types.TextContent(type="text", text=text)], structured_content=reply.body)
+
+
+def _at_the_door(arguments: dict[str, Any] | None) -> Any:
+    """The arguments by the rules of every other body: the SDK has read them, and takes what could not be kept."""
+    try:
+        return parse(json.dumps(arguments or {}).encode())
+    except BadJson as error:
+        raise field_error(error.path, f"{error.path} {error}.", "invalid_text") from error
+    except (ValueError, RecursionError) as error:  # digits without end, or nesting
+        raise ApiError(422, "invalid_json", "The arguments cannot be read; send plain, smaller values.") from error
 
 
 def _refused(message: str) -> types.CallToolResult:

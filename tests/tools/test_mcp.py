@@ -9,6 +9,7 @@ import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from importlib.util import find_spec
+from types import SimpleNamespace
 from typing import Any
 
 import httpx2
@@ -117,6 +118,33 @@ async def test_refusals_are_words_for_the_model(one_api: Api) -> None:
 
 
 @pytest.mark.usefixtures("sdk")
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ({"title": "a\0b"}, "title contains U+0000 (NUL)"),
+        ({"payload": {"deep": ["\ud800"]}}, "payload.deep[0] contains U+D800"),
+        ({"payload": {"n": float("inf")}}, "Infinity"),
+        ({"payload": {"n": 10**5000}}, "cannot be read"),
+        ({"payload": json.loads("[" * 70 + "]" * 70)}, "deeper than 64"),
+    ],
+)
+async def test_what_cannot_be_kept_is_refused_as_in_every_body(
+    one_api: Api, arguments: dict[str, Any], says: str
+) -> None:
+    from mcp_types import CallToolRequestParams
+
+    from board.access.rights import CONSOLE
+    from board.tools.mcp_server import Caller
+
+    context = SimpleNamespace(request=SimpleNamespace(state=SimpleNamespace(actor=CONSOLE)))
+    answer = await Caller(one_api.board)(
+        context, CallToolRequestParams(name="create_task", arguments={"type": "trial", **arguments})
+    )
+    assert answer.is_error
+    assert says in answer.content[0].text
+
+
+@pytest.mark.usefixtures("sdk")
 async def test_a_key_may_do_what_its_scopes_say(one_api: Api) -> None:
     one_api.submit("S")
     reader, own = one_api.as_key("read", name="mcp-read"), one_api.as_key("submit", name="mcp-submit")
@@ -200,6 +228,7 @@ def test_without_the_sdk_it_says_how_to_install_it(open_api: OpenApi, monkeypatc
 
 
 def test_a_board_that_nobody_asks_for_mcp_does_not_load_it() -> None:
+    # In a process of its own, as other tests here do load it.
     code = "import sys, board.app; sys.exit(any(name.partition('.')[0].startswith('mcp') for name in sys.modules))"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
 
-from tests.tools.conftest import OUTSIDE, Agent
+from tests.api.conftest import OpenApi
+from tests.tools.conftest import OUTSIDE, Agent, agent_of
 
 CHECKED = {
     "name": "checked",
@@ -140,3 +142,27 @@ def test_reporting_needs_the_scope_work(agent: Agent) -> None:
     refused = agent.with_key("submit", "read")("report_result", task_id="A", result_json="1")
     assert (refused.status_code, refused.json()["code"]) == (400, "forbidden")
     assert agent.api.task("A")["status"] == "pending"
+
+
+def test_a_task_that_was_reported_is_handed_out_by_no_queue(open_api: OpenApi, redis_url: str) -> None:
+    api = open_api(redis_url=redis_url)
+    api.types(OUTSIDE)
+    agent = agent_of(api)
+    api.submit("A", "call")
+    api.submit("B", "call")
+    assert agent.body("report_result", task_id="A", result_json="1")["status"] == "done"
+    handed_out = api.post("/claims", json={"worker": "flow", "limit": 10}).json()["data"]
+    assert [it["task"]["task_id"] for it in handed_out] == ["B"]
+    assert agent.body("report_result", task_id="B", result_json="2")["status"] == "done"
+    assert api.post("/claims", json={"worker": "flow", "limit": 10}).json()["data"] == []
+
+
+def test_two_agents_that_report_at_once_make_one_result(agent: Agent) -> None:
+    agent.api.submit("A", "call")
+    keys = [agent.with_key("work", name=f"agent-{number}") for number in range(4)]
+    with ThreadPoolExecutor(len(keys)) as pool:
+        answers = list(pool.map(lambda it: it("report_result", task_id="A", result_json=f'"{it.key[-4:]}"'), keys))
+    assert sorted(answer.status_code for answer in answers) == [200, 409, 409, 409]
+    [best] = [key for key, answer in zip(keys, answers, strict=True) if answer.status_code == 200]
+    assert agent.api.task("A")["result"] == best.key[-4:]
+    assert [event["kind"] for event in agent.api.events("A")] == ["created", "started", "done"]
