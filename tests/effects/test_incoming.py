@@ -356,6 +356,21 @@ def test_the_worker_is_told_and_need_not_look(working: OpenWorking) -> None:
     board.wait("T-1", "done")
 
 
+def test_the_address_of_an_archived_task_tells_nothing(working: OpenWorking) -> None:
+    caller = Caller()
+    board = opened(working, caller, retention="1h")
+    board.submit(type="flow")
+    token = caller.token()
+    called(board, token, result=1)
+    board.wait("T-1", "done")
+    board.stop()
+    board.at(2 * 3600)
+    assert board.board.archive.run().archived.total() == 1
+    with pytest.raises(NoSuchRight):
+        called(board, token, result=1)
+    assert rights(board) == []
+
+
 def test_only_the_round_that_asked_is_answered(working: OpenWorking) -> None:
     caller = Caller(side_effects=False)
     board = opened(working, caller, review={"when": "always"})
