@@ -15,6 +15,11 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, Literal, Protocol, TypeAlias
 
+# Reading and writing of texts and tables, which handlers share with the board's own imports and exports.
+from board.sheets.decode import ENCODINGS as ENCODINGS
+from board.sheets.decode import BadText as BadText
+from board.sheets.decode import decode as decode
+
 Json: TypeAlias = Any  # what json.loads gives: dict, list, str, int, float, bool, None
 JsonObject: TypeAlias = dict[str, Any]
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from board.ports import Handler
+from integrations.files.documents.make import MAKERS as DOCUMENTS
+from integrations.files.documents.options import OPTIONS as DOCUMENT_OPTIONS
 from integrations.files.handler import FileHandler
 from integrations.files.images.make import MAKERS as IMAGES
 from integrations.files.images.options import OPTIONS as IMAGE_OPTIONS
@@ -11,4 +13,6 @@ from integrations.files.pool import Pool
 
 def all_handlers() -> list[Handler]:
     pool = Pool()
-    return [FileHandler(name, make, IMAGE_OPTIONS[name], pool) for name, make in IMAGES.items()]
+    makers = IMAGES | DOCUMENTS
+    options = IMAGE_OPTIONS | DOCUMENT_OPTIONS
+    return [FileHandler(name, make, options[name], pool) for name, make in makers.items()]

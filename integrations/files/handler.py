@@ -30,11 +30,14 @@ from integrations.files.pool import Pool
 VERSION = 1
 _MARGIN = 2.0  # seconds of the task's time-out that are left for keeping what was made
 
+_PARTS = "parts"  # the fact that says how many files were made of one, where it is more than one
+
 Make = Callable[[str, str, int, dict[str, Any]], Any]
 
 
 class FileHandler:
-    """name: as `handler.use` has it. make: the function that a child runs for one file."""
+    """name: as `handler.use` has it. make: the function that a child runs for one file: it gives back what it has made,
+    or a list of it."""
 
     connection_kind: str | None = None
     side_effects = False
@@ -60,7 +63,7 @@ class FileHandler:
         for number, file_id in enumerate(file_ids):
             about = await job.files.about(file_id)
             try:
-                made.append(await self._one(job, about, options, end - asyncio.get_running_loop().time()))
+                made += await self._one(job, about, options, end - asyncio.get_running_loop().time())
             except BadFile as error:
                 bad.append((about.name, str(error)))
             await job.progress(100 * (number + 1) / len(file_ids))
@@ -69,24 +72,39 @@ class FileHandler:
     async def reconcile(self, job: Job, operation: SentOperation) -> Outcome | NotStarted:
         return NotStarted()  # nothing ever leaves the house
 
-    async def _one(self, job: Job, about: StoredFile, options: dict[str, Any], seconds: float) -> JsonObject:
+    async def _one(self, job: Job, about: StoredFile, options: dict[str, Any], seconds: float) -> list[JsonObject]:
         """What is made of one file; found, where it was made before. Raises BadFile."""
-        recipe = self._recipe(about, options)
-        if (found := await job.files.made(recipe)) is not None:
-            return _shown(found, about)
+        if (found := await self._found(job, about, options)) is not None:
+            return found
         with tempfile.TemporaryDirectory(prefix="board-") as folder:
             async with job.files.local(about.file_id) as path:
                 made = await self._pool.run(
                     job.files.slots, max(1.0, seconds), self._make, str(path), folder, job.files.max_pixels, options
                 )
-            facts = {name: value for name, value in made.items() if name not in ("path", "suffix", "ending")}
-            name = _new_name(about.name, made["suffix"], made["ending"])
-            return _shown(await job.files.keep(Path(made["path"]), name, recipe=recipe, facts=facts), about)
+            parts = made if isinstance(made, list) else [made]
+            shown = []
+            for number, part in enumerate(parts):
+                facts = {name: value for name, value in part.items() if name not in ("path", "suffix", "ending")}
+                facts |= {_PARTS: len(parts)} if len(parts) > 1 else {}
+                name = _new_name(about.name, part["suffix"], part["ending"])
+                recipe = self._recipe(about, options, number)
+                shown.append(_shown(await job.files.keep(Path(part["path"]), name, recipe=recipe, facts=facts), about))
+            return shown
 
-    def _recipe(self, about: StoredFile, options: dict[str, Any]) -> str:
+    async def _found(self, job: Job, about: StoredFile, options: dict[str, Any]) -> list[JsonObject] | None:
+        """All parts that were made of this file before; None where one is missing."""
+        parts: list[StoredFile] = []
+        while not parts or len(parts) < parts[0].facts.get(_PARTS, 1):
+            part = await job.files.made(self._recipe(about, options, len(parts)))
+            if part is None:
+                return None
+            parts.append(part)
+        return [_shown(part, about) for part in parts]
+
+    def _recipe(self, about: StoredFile, options: dict[str, Any], number: int) -> str:
         stem = about.name.rpartition(".")[0] or about.name
-        whole = json.dumps([VERSION, self.name, about.sha256, options, stem], sort_keys=True)
-        return hashlib.sha256(whole.encode()).hexdigest()
+        whole = [VERSION, self.name, about.sha256, options, stem] + ([number] if number else [])
+        return hashlib.sha256(json.dumps(whole, sort_keys=True).encode()).hexdigest()
 
 
 def wanted_files(job: Job) -> Sequence[str]:

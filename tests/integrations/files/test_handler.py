@@ -11,6 +11,7 @@ from PIL import Image
 
 from board.files.ledger import find
 from integrations.files.catalogue import all_handlers
+from tests.integrations.files.pdfs import pdf
 from tests.rig.working import OpenWorking, WorkingBoard
 
 CASES = Path(__file__).parents[2] / "data/cases"
@@ -162,4 +163,34 @@ def test_every_handler_says_its_options() -> None:
         "image.convert": ("format", "quality"),
         "image.strip_metadata": (),
         "image.watermark": ("text", "position", "opacity", "format", "quality"),
+        "document.text": ("encoding",),
+        "document.preview": ("pages", "size", "format", "quality"),
     }
+
+
+def test_a_document_gives_its_pages_as_pictures_and_finds_all_of_them_again(
+    board: WorkingBoard, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    board.apply(types=[{"name": "trial", "handler": {"use": "document.preview", "pages": 3, "size": 64}}])
+    source = store(board, pdf(tmp_path / "三页.pdf", ["one", "two", "three"]))
+    board.submit("T-1", payload=source)
+    board.wait("T-1", "done")
+    made = board.data("T-1")["result"]["files"]
+    assert [(it["name"], it["page"], it["pages"]) for it in made] == [(f"三页-{n}.jpg", n, 3) for n in (1, 2, 3)]
+    handler: Any = board.board.handlers["document.preview"]
+    monkeypatch.setattr(handler._pool, "run", None)
+    board.submit("T-2", payload=source)
+    board.wait("T-2", "done")
+    assert board.data("T-2")["result"]["files"] == made
+
+
+def test_the_text_of_good_documents_is_kept_beside_bad_ones(board: WorkingBoard) -> None:
+    """B049."""
+    board.apply(types=[{"name": "trial", "handler": {"use": "document.text"}}])
+    names = ("docs/d_password.pdf", "docs/d_ok.pdf", "images/d_zero.png")
+    board.submit(payload={"files": [store(board, name) for name in names]})
+    board.wait("T-1", "needs_review")
+    result = board.data()["result"]
+    assert [(it["name"], it["text"].strip()) for it in result["files"]] == [("d_ok.txt", "control page D")]
+    assert "needs a password" in result["failed"][0]["message"]
+    assert "empty" in result["failed"][1]["message"]

@@ -1,0 +1,1 @@
+"""Documents: their text, and pictures of their pages."""
