@@ -315,7 +315,14 @@ def open_board(settings: Settings, *, handlers: Callable[[], Mapping[str, Handle
         lambda tx, task: is_called_back(known, catalogue.version(tx, task["type"], task["type_version"]).spec)
     )
     # In this order: the review of a visit stands before word of it goes out.
-    ledger.followers += [operations.leave, visits, Callbacks(catalogue, board.task_document), rights, gate, board._tell]
+    ledger.followers += [
+        operations.leave,
+        visits,
+        Callbacks(catalogue, board.task_documents),
+        rights,
+        gate,
+        board._tell,
+    ]
     signals.on(Call.OUTSIDE, board.claims.arrivals.ring)
     signals.on(Call.REVIEWS, board.reviews_changed.ring)
     return board

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 from sqlalchemy import Connection, RowMapping
 
@@ -32,6 +32,13 @@ class Moved:
         return self.status in TERMINAL
 
 
+@runtime_checkable
+class FollowsMany(Protocol):
+    """A follower that deals with many moves cheaper than with each by itself."""
+
+    def all(self, tx: Connection, moves: Sequence[Moved]) -> None: ...
+
+
 Follower = Callable[[Connection, Moved], None]
 Placed = Callable[[Connection, Sequence[RowMapping]], None]
 
@@ -54,3 +61,12 @@ class Followed:
     def _follow(self, tx: Connection, moved: Moved) -> None:
         for follower in self.followers:
             follower(tx, moved)
+
+    def _follow_all(self, tx: Connection, moves: Sequence[Moved]) -> None:
+        """The same for moves of many tasks. A follower that has `all` is told of them in one go."""
+        for follower in self.followers:
+            if isinstance(follower, FollowsMany):
+                follower.all(tx, moves)
+                continue
+            for moved in moves:
+                follower(tx, moved)

@@ -65,8 +65,7 @@ class Moving(Claiming):
         cancellation was asked. That is for `settle` to find out.
         """
         moved = write_all(tx, ends, by)
-        for it in moved.values():
-            self._follow(tx, it)
+        self._follow_all(tx, list(moved.values()))
         return moved
 
     def _move(

@@ -1,17 +1,27 @@
 """Word to the caller: one closing event, at least once, under one id, and nobody held up by anybody else."""
 
+import hashlib
 import json
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from typing import Any
 
 import pytest
+from sqlalchemy import Engine, event
 
 from board.effects import backoff, callbacks, calls, lines, signing
+from board.ports import Success
+from board.tasks.history import By
 from board.tasks.intake import Problem
+from board.tasks.ledger import Lease
+from board.worker.ending import Ended
+from board.worker.endings import Endings
 from tests.effects import verify
 from tests.effects.verify import verified
+from tests.heart import claim
 from tests.rig.receiver import Receiver, Reply
 from tests.rig.working import OpenWorking, WorkingBoard
 
@@ -424,3 +434,41 @@ def test_six_tries_over_more_than_five_minutes_for_a_receiver_that_allows_three_
     stamps = [int(request.headers["webhook-timestamp"]) for request in receiver.requests]
     assert stamps[-1] - stamps[0] > 300
     assert not verified(receiver.requests[0], board.board.webhook_secret)  # by now too old
+
+
+def test_many_that_end_together_are_told_in_as_few_statements_as_two(working: OpenWorking) -> None:
+    board = working(start=False)
+    echo(board, review={"when": "never"})
+    heart, by = board.board, By("worker", "w1", "worker")
+    endings = Endings(heart.db, heart.ledger, heart.catalogue)
+    counts = []
+    for name, number in (("warm", 2), ("few", 2), ("many", 30)):
+        for n in range(number):
+            board.submit(f"{name}-{n}", type="echo", payload={"n": n}, callback_url=f"http://127.0.0.1/{name}/{n}")
+        rows = claim(heart.db, heart.ledger, limit=number)
+        ended = [Ended(row, Lease(row["id"], row["lease_token"]), by, Success(result=row["task_id"])) for row in rows]
+        with statements() as said:
+            assert endings.write(ended) == [None] * number
+        counts.append(len(said))
+    assert counts[1] == counts[2]
+    for n in range(30):
+        [operation] = board.operations(f"many-{n}")
+        document = json.loads(operation["body"])["task"]
+        assert (operation["url"], operation["after"]) == (f"http://127.0.0.1/many/{n}", None)
+        assert (document["task_id"], document["payload"], document["result"]) == (f"many-{n}", {"n": n}, f"many-{n}")
+        assert operation["request_hash"] == hashlib.sha256(operation["body"].encode()).hexdigest()
+
+
+@contextmanager
+def statements() -> Iterator[list[str]]:
+    """What is said to the database meanwhile."""
+    said: list[str] = []
+
+    def note(_connection: Any, _cursor: Any, statement: str, *_: Any) -> None:
+        said.append(statement)
+
+    event.listen(Engine, "before_cursor_execute", note)
+    try:
+        yield said
+    finally:
+        event.remove(Engine, "before_cursor_execute", note)
