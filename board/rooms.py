@@ -61,6 +61,7 @@ from board.upkeep.watch import Watch
 from board.worker import crew, presence
 from board.worker.claims import Claims
 from board.worker.consumer import Consumer
+from board.worker.holds import Holds, kept_back
 from board.worker.mailbox import Mailbox
 from board.worker.outside_calls import OutsideCalls
 from board.worker.preparing import Preparer
@@ -135,7 +136,8 @@ class Board:
         """The consumer of this process, woken by every move made here; narrowed to some types and lanes if need be."""
         settings = self.settings
         name = presence.new_name()
-        runner = Runner(self.db, self.ledger, self.catalogue)
+        holds = Holds(self.db, self.catalogue, settings.timezone)
+        runner = Runner(self.db, self.ledger, self.catalogue, holds)
         mailbox = Mailbox(self.db)
         preparer = Preparer(
             self.db,
@@ -168,6 +170,7 @@ class Board:
             self.queue,
             preparer,
             runner,
+            holds,
             mailbox,
             Outbox(self.db, self.webhook_secret, settings.rewrite),
             keeper,
@@ -289,7 +292,13 @@ def open_board(settings: Settings, *, handlers: Callable[[], Mapping[str, Handle
         gate=gate,
         intake_rate=IntakeRate(settings.intake_rate),
         queue=queue,
-        waiting=Waiting(catalogue, crew.crew, crew.at_work_outside, gate.opening),
+        waiting=Waiting(
+            catalogue,
+            crew.crew,
+            crew.at_work_outside,
+            gate.opening,
+            partial(kept_back, catalogue=catalogue, zone=settings.timezone),
+        ),
         visits=visits,
         intake=intake,
         decisions=decisions,

@@ -16,6 +16,8 @@ from board.api.strict import StrictRoute, listing, ok
 from board.catalogue import store
 from board.catalogue.apply import apply
 from board.catalogue.trial import NoSuchConnection
+from board.db.clock import read_now
+from board.effects import breaker
 from board.tasks.view import time
 
 router = APIRouter(tags=["types"], route_class=StrictRoute)
@@ -61,7 +63,13 @@ def list_connections(board: TheBoard, actor: TheActor) -> JSONResponse:
     actor.require(Act.READ)
     with board.db.read() as connection:
         rows = store.list_connections(connection)
-    return listing([row | {"updated_at": time(row["updated_at"])} for row in map(store.shown_connection, rows)])
+        failing = {row["connection"]: row for row in breaker.read(connection)}
+        moment = read_now(connection)
+    shown = [
+        row | {"updated_at": time(row["updated_at"]), "breaker": breaker.document(failing.get(row["name"]), moment)}
+        for row in map(store.shown_connection, rows)
+    ]
+    return listing(shown)
 
 
 @router.post("/connections", tags=["connections"])

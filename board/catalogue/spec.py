@@ -182,9 +182,13 @@ class CallLimits(Block):
 
 
 class LimitsSpec(CallLimits):
-    """With a concurrency_key, `concurrency` holds for each of its values, and is 1 when left out."""
+    """With a concurrency_key, `concurrency` holds for each of its values, and is 1 when left out.
+
+    tokens_per_day: tokens of models that the work may use in a day of the board's zone.
+    """
 
     concurrency_key: Template | None = None
+    tokens_per_day: int | None = Field(default=None, ge=1)
     order_by: Literal["age", "size"] = "age"
 
 

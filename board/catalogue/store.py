@@ -58,6 +58,13 @@ class Catalogue:
             spec = self._specs[name, version] = TypeSpec.model_validate(raw)
         return LoadedType(version, spec)
 
+    def tokens_per_day(self, connection: Connection, name: str) -> int | None:
+        """The budget of a type's newest version; None without one, and for types that are gone."""
+        try:
+            return self.current(connection, name).spec.limits.tokens_per_day
+        except UnknownType:
+            return None
+
     def beyond(self, connection: Connection, handlers: Collection[str]) -> list[str]:
         """The types whose newest version needs a handler that is not among these."""
         query = select(task_types.c.name, task_types.c.version).where(task_types.c.current)
@@ -86,6 +93,13 @@ def list_types(connection: Connection) -> list[RowMapping]:
     """The current version of every type, by name."""
     query = select(task_types).where(task_types.c.current).order_by(task_types.c.name)
     return list(connection.execute(query).mappings())
+
+
+def types_through(connection: Connection, names: Collection[str]) -> dict[str, str]:
+    """The types whose work goes through one of these connections, each with the connection."""
+    rows = connection.execute(select(task_types.c.name, task_types.c.spec).where(task_types.c.current)).all()
+    through = {name: (spec.get("handler") or {}).get("connection") for name, spec in rows}
+    return {name: used for name, used in through.items() if used is not None and used in names}
 
 
 def list_connections(connection: Connection) -> list[RowMapping]:

@@ -147,6 +147,24 @@ class OperationWait(SQLModel, table=True):
     operation: int = Field(sa_column=Column(BigId, ForeignKey("operations.id", ondelete="CASCADE"), nullable=False))
 
 
+class Breaker(SQLModel, table=True):
+    """A connection whose calls fail, one after the other; there is no row for one that works.
+
+    until: nothing is begun through it before; None: it has not failed often enough for that. shuts: how often it was
+    shut since it last worked.
+    """
+
+    __tablename__ = "breakers"
+
+    connection: str = Field(primary_key=True, max_length=120)
+    failures: int
+    shuts: int = 0
+    since: datetime = time_field(nullable=False)
+    until: datetime | None = time_field()
+    trouble: str = text_field(nullable=False)  # of the last failure
+
+
+breakers = table_of(Breaker)
 operations = table_of(Operation)
 deliveries = table_of(Delivery)
 operation_events = table_of(OperationEvent)

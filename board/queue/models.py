@@ -40,8 +40,8 @@ class Change(SQLModel, table=True):
 class Limit(SQLModel, table=True):
     """What one limit has used up. Whoever claims under it locks the row, so that claimers count one after another.
 
-    scope: `type:NAME`, `connection:NAME`, `intake:key:NAME`. Rate: `tokens` were left at `refilled_at`. Day: `used` on
-    `day` (YYYY-MM-DD in the board's zone).
+    scope: `type:NAME`, `connection:NAME`, `intake:key:NAME`, `tokens:NAME` (a type's tokens of models). Rate: `tokens`
+    were left at `refilled_at`. Day: `used` on `day` (YYYY-MM-DD in the board's zone).
     """
 
     __tablename__ = "limits"

@@ -42,18 +42,22 @@ class Crew(Protocol):
 
 # When the limits that are asked about let in what they hold back.
 Opening = Callable[[Connection, Collection[str]], Mapping[str, Forecast]]
+# The types that must not be begun now, each with why, in one sentence.
+KeptBack = Callable[[Connection], Mapping[str, str]]
 # The types of which outside programs have claimed work lately, of those that are asked about.
 AtWorkOutside = Callable[[Connection, Collection[str]], Collection[str]]
 
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """catalogue: says which handler a task needs. crew: who is at work now. opening: what is known of limits."""
+    """catalogue: says which handler a task needs. crew: who is at work now. opening: what is known of limits.
+    kept_back: by failing connections and used-up budgets."""
 
     catalogue: Catalogue
     crew: Callable[[Connection], Crew]
     outside: AtWorkOutside
     opening: Opening = lambda _connection, _scopes: {}
+    kept_back: KeptBack = lambda _connection: {}
 
     def of(self, connection: Connection, rows: Iterable[RowMapping], *, places: bool = False) -> dict[int, Answer]:
         """What these tasks wait for, by internal id; one that runs or has ended waits for nothing and is left out.
@@ -101,6 +105,7 @@ class Waiting:
         crew = self.crew(connection)
         asked = {row["type"] for row in rows if row["pool"] == Pool.OUTSIDE}
         at_work = self.outside(connection, asked) if asked else ()
+        kept = self.kept_back(connection)
         before = _places(connection, rows, rules) if places else {}
         answers: dict[int, Answer] = {}
         for row in rows:
@@ -108,6 +113,8 @@ class Waiting:
             if row["pool"] == Pool.OUTSIDE:
                 alone = row["type"] not in at_work and moment - row["ready_at"] > ASKED_WITHIN
                 answers[row["id"]] = _no_worker(*_NOBODY_OUTSIDE) if alone else _outside(row, place)
+            elif row["type"] in kept and row["phase"] == Phase.WORK:
+                answers[row["id"]] = {"code": "held", "message": kept[row["type"]]}
             elif (lack := crew.lack(row["type"], row["lane"], self._handler(connection, row))) is not None:
                 answers[row["id"]] = _no_worker(*lack)
             elif row["suspect"]:

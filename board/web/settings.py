@@ -12,6 +12,8 @@ from board.access.rights import Act
 from board.catalogue import store
 from board.catalogue.spec import TypeSpec
 from board.catalogue.trial import NoSuchConnection
+from board.db.clock import read_now
+from board.effects import breaker
 from board.effects.addresses import masked
 from board.ports import Tried
 from board.web.forms import OwnForm
@@ -52,6 +54,8 @@ def _connections(visit: Visit, found: Mapping[str, Sequence[Tried]]) -> HTMLResp
     """found: what a look at a connection has just shown, by its name."""
     with visit.board.db.read() as connection:
         rows = [store.shown_connection(row) for row in store.list_connections(connection)]
+        failing = {row["connection"]: row for row in breaker.read(connection)}
+        moment = read_now(connection)
     known = {"name", "kind", "url", "has_secrets", "version", "updated_at"}
     connections = [
         row
@@ -59,6 +63,7 @@ def _connections(visit: Visit, found: Mapping[str, Sequence[Tried]]) -> HTMLResp
             "url": masked(row["url"]),
             "options": tree({k: v for k, v in row.items() if k not in known}),
             "can_be_tried": visit.board.trial.can(row["kind"]),
+            "breaker": breaker.document(failing.get(row["name"]), moment),
             "found": found.get(row["name"], ()),
         }
         for row in rows

@@ -35,6 +35,7 @@ from board.upkeep import watch
 from board.upkeep.keeper import Chore, Keeper
 from board.upkeep.watch import Watch
 from board.worker.holding import Claimed, Holding
+from board.worker.holds import Holds
 from board.worker.mailbox import Mailbox
 from board.worker.preparing import Preparer, Read
 from board.worker.presence import BEAT_SECONDS, Presence
@@ -61,6 +62,7 @@ class Consumer:
         queue: Queue,
         preparer: Preparer,
         runner: Runner,
+        holds: Holds,
         mailbox: Mailbox,
         outbox: Outbox,
         keeper: Keeper,
@@ -83,6 +85,7 @@ class Consumer:
         self._db, self._ledger, self._queue = db, ledger, queue
         self._preparer, self._keeper, self._presence, self._watch = preparer, keeper, presence, watcher
         self._mailbox = mailbox
+        self._holds = holds
         self._concurrency, self._lease = concurrency, lease
         self._zone, self._weights = zone, weights
         self._work_wanted = asyncio.Event()
@@ -219,6 +222,7 @@ class Consumer:
         with self._db.read() as connection:
             rules = live.read(connection)
             self._beyond = self._preparer.beyond(connection)
+            self._holds.refresh(connection)
             self._weights_now = rules.weights_at(read_now(connection), self._zone, self._weights)
         self._rules = rules
 
@@ -291,7 +295,7 @@ class Consumer:
                 scope=Scope(
                     only_types=self._only_types,
                     without_types=rules.paused_types,
-                    only_begun=self._beyond,
+                    only_begun={*self._beyond, *self._holds.types},
                     only_lanes=self._only_lanes,
                 ),
                 slots=room.free,

@@ -68,6 +68,8 @@ class AttemptJob:
     db: Database
     documents: Documents
     tell: Callable[[Signal], None]  # whoever watches; never waits
+    tokens_per_day: int | None = None  # the budget of its type
+    trial: bool = False  # it tries whether a shut connection works again
     operation: int | None = None  # the id of what this attempt has announced
     written: int = 0  # characters of text passed on so far
     tries: list[Delivered] = field(default_factory=list)  # calls that were made, written when the attempt ends

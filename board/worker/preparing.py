@@ -227,6 +227,7 @@ class Preparer:
             db=self._db,
             documents=self._documents,
             tell=self._tell,
+            tokens_per_day=spec.limits.tokens_per_day,
             operation=left["id"] if left else None,
         )
         return Prepared(spec, handler, job, left, read.answer)

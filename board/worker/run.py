@@ -31,6 +31,7 @@ from board.together import Together
 from board.worker.begun import begun
 from board.worker.ending import Ended
 from board.worker.endings import Endings
+from board.worker.holds import Holds
 from board.worker.preparing import NotRunnable, Prepared
 
 log = logging.getLogger(__name__)
@@ -46,8 +47,8 @@ Through = Callable[[Outcome | None, float], None]  # with how an attempt ended, 
 class Runner:
     """Runs attempts of one worker process."""
 
-    def __init__(self, db: Database, ledger: Ledger, catalogue: Catalogue) -> None:
-        self._db = db
+    def __init__(self, db: Database, ledger: Ledger, catalogue: Catalogue, holds: Holds) -> None:
+        self._db, self._holds = db, holds
         self._endings = Together(Endings(db, ledger, catalogue).write, most=ENDINGS_AT_ONCE, urgency=_lane)
 
     async def run(self, row: RowMapping, worker: str, prepared: Prepared | Exception, through: Through) -> None:
@@ -64,7 +65,7 @@ class Runner:
         try:
             if isinstance(prepared, Exception):
                 raise prepared
-            outcome = await self._outcome(prepared)
+            outcome = await self._guarded(prepared)
         except NotRunnable as error:
             outcome = error.failure
         except Stopped:
@@ -93,6 +94,14 @@ class Runner:
         await self._endings.ask(Ended(row, lease, By("worker", worker, "worker"), None))
 
     # -- during ---------------------------------------------------------------------------------------------------
+
+    async def _guarded(self, it: Prepared) -> Outcome:
+        """Nothing is begun through a connection that fails, or beyond the day's tokens; what was begun is followed."""
+        if it.left_open is None and (later := await self._holds.keep_back(it.job)) is not None:
+            return later
+        outcome = await self._outcome(it)
+        await self._holds.heard(it.job, outcome)
+        return outcome
 
     async def _outcome(self, it: Prepared) -> Outcome:
         limit = asyncio.timeout(None)
