@@ -47,6 +47,7 @@ class MeasuredBoard:
         self._package = TrialPackage(self.folder / "trial")
         loaded = settings.load(database_url=url, data_dir=self.folder / "data", **given)
         self.board: Board = open_board(loaded)
+        self.board.signals.start(())  # tells the worker processes what is put in, as an API process does
         types = [{"name": name, "handler": {"use": name}, "require_id": False, **type} for name in ("echo", "nap")]
         known = {**load_handlers(), Nap.name: Nap()}
         with self.board.db.write() as tx:
