@@ -5,6 +5,8 @@ Without this they would look again by themselves, after half a minute and ever m
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from sqlalchemy import Connection, RowMapping, Select, delete, exists, insert, or_, select, tuple_
 
 from board.effects.models import operation_waits, operations
@@ -23,6 +25,7 @@ def leave(tx: Connection, task: int) -> None:
     tx.execute(delete(operation_waits).where(operation_waits.c.task == task))
 
 
+@lru_cache(maxsize=1)
 def over() -> Select[RowMapping]:
     """The tasks whose waiting is over: the call is confirmed, or was rejected and will not be tried again.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 from sqlalchemy import Connection, RowMapping, Select, select, update
@@ -22,18 +23,19 @@ log = logging.getLogger(__name__)
 
 SWEEP = By("system", "sweep", "timer")
 BATCH = 100  # rows per transaction: others get their turn in between
+# Looked for every second by processes that have nothing to do: to make a statement costs more than its execution.
+_GRACE_OVER = select(tasks).where(IN_GRACE, tasks.c.has_action.is_(False), tasks.c.ready_at <= now())
+_LEASE_OVER = select(tasks).where(RUNNING, tasks.c.lease_until < now()).order_by(tasks.c.lease_until)
 
 
 def finish_grace(db: Database, ledger: Ledger) -> int:
     """Approved tasks with no action left become done once their grace time is over. Returns how many."""
-    due = select(tasks).where(IN_GRACE, tasks.c.has_action.is_(False), tasks.c.ready_at <= now())
-    return _each(db, due, lambda tx, row: ledger.move(tx, row, Move.FINISH, TIMER))
+    return _each(db, _GRACE_OVER, lambda tx, row: ledger.move(tx, row, Move.FINISH, TIMER))
 
 
 def rescue_leases(db: Database, ledger: Ledger, catalogue: Catalogue) -> int:
     """Tasks whose lease ran out come back, are given up, or stop when that was asked. Returns how many."""
-    lost = select(tasks).where(RUNNING, tasks.c.lease_until < now()).order_by(tasks.c.lease_until)
-    return _each(db, lost, lambda tx, row: _rescue(tx, ledger, catalogue, row))
+    return _each(db, _LEASE_OVER, lambda tx, row: _rescue(tx, ledger, catalogue, row))
 
 
 def wake_waiting(db: Database, ledger: Ledger) -> int:
@@ -47,12 +49,17 @@ def wake_waiting(db: Database, ledger: Ledger) -> int:
     return _each(db, waits.over(), wake)
 
 
+@lru_cache(maxsize=10)
+def _first_of(found: Select[Any]) -> Select[int]:
+    return found.with_only_columns(tasks.c.id).limit(1)
+
+
 def _each(db: Database, found: Select[Any], move: Callable[[Connection, RowMapping], object]) -> int:
     """Move every row that is found, batch after batch. A row that resists is left and said; it holds up no other."""
     moved = 0
     while True:
         with db.read() as connection:  # most of the time there is nothing, and a look costs no writer's turn
-            if connection.execute(found.limit(1)).first() is None:
+            if connection.execute(_first_of(found)).first() is None:
                 return moved
         batch = 0
         with db.write() as tx:
