@@ -6,7 +6,7 @@ from sqlalchemy import Connection, func, select
 
 from board.access.rights import Actor
 from board.queue import usage
-from board.tasks.models import WAITING, tasks
+from board.tasks.models import WAITING_OF_KEYS, tasks
 
 # Nobody knows when there is room again. Work flows at some tasks a second, and a program that waits this long and then
 # sends what has gathered costs it nothing; n8n's five tries at five seconds reach two of these.
@@ -53,5 +53,5 @@ def check(tx: Connection, actor: Actor, number: int) -> None:
 def waiting(connection: Connection, identity: str, most: int) -> int:
     """How many tasks of a key wait, counted up to `most`. Through ix_tasks_waiting_of, which holds nothing else: so it
     costs the same whatever other keys have put in, and however many have ended."""
-    some = select(tasks.c.id).where(tasks.c.requester == identity, WAITING).limit(most)
+    some = select(tasks.c.id).where(tasks.c.requester == identity, WAITING_OF_KEYS).limit(most)
     return connection.execute(select(func.count()).select_from(some.subquery())).scalar_one()

@@ -13,6 +13,9 @@ from board.db.schema import BigId, id_field, json_field, table_of, text_field, t
 # The conditions of the partial indexes. Queries use these very texts: with bound parameters neither database can prove
 # that a partial index fits. What waits is in line (READY), or is held out of it by a limit (HELD).
 WAITING = text("status IN ('pending', 'retrying')")
+# Of keys only, which puts it more narrowly than READY does: else a claim would be found through the index of this, and
+# read all that waits where a lane is empty.
+WAITING_OF_KEYS = text("status IN ('pending', 'retrying') AND requester >= 'key:' AND requester < 'key;'")
 READY = text("status IN ('pending', 'retrying') AND held_by IS NULL")
 HELD = text("held_by IS NOT NULL")  # without the status: SQLite would take an index that begins with it
 LET_IN = text("let_in IS NOT NULL")
@@ -48,7 +51,7 @@ class Task(SQLModel, table=True):
         Index("ix_tasks_held", "held_by", "lane", "rank", "ready_at", "id", sqlite_where=HELD, postgresql_where=HELD),
         Index("ix_tasks_let_in", "let_in", sqlite_where=LET_IN, postgresql_where=LET_IN),
         # What of a key's tasks waits, where a bound is set on it.
-        Index("ix_tasks_waiting_of", "requester", sqlite_where=WAITING, postgresql_where=WAITING),
+        Index("ix_tasks_waiting_of", "requester", sqlite_where=WAITING_OF_KEYS, postgresql_where=WAITING_OF_KEYS),
         # Leases that may have run out.
         Index("ix_tasks_leases", "lease_until", sqlite_where=RUNNING, postgresql_where=RUNNING),
         # Suspects are few and looked for at every claim.
