@@ -449,9 +449,10 @@ class Tester(Protocol):
 class Handler(Protocol):
     """One way to do work. Registered through the entry-point group `board.handlers`: a function returning a list.
 
-    Three attributes may be added: `phases`, ("work",) when left out; `options`, the names of further keys that the
-    handler takes in its YAML block, none when left out; and `waits`, the values of `handler.wait` that it knows, its
-    own default first, ("stream",) when left out. A handler that is a `Tester` too tests connections of its kind.
+    Four attributes may be added: `phases`, ("work",) when left out; `options`, the names of further keys that the
+    handler takes in its YAML block, none when left out; `waits`, the values of `handler.wait` that it knows, its own
+    default first, ("stream",) when left out; and `slots = "files"` for work that keeps a processor or a disk busy, so
+    that it runs beside other work and not in its place. A handler that is a `Tester` too tests connections of its kind.
     """
 
     name: str  # what `handler.use` or `action.use` names, such as "dify.workflow"

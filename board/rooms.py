@@ -69,7 +69,8 @@ from board.worker.presence import Entry, Presence
 from board.worker.registry import load_handlers
 from board.worker.run import Runner
 
-_CALLS: dict[str, Call] = {Pool.BOARD: Call.WORK, Pool.OUTSIDE: Call.OUTSIDE}  # who is to look for work of a pool
+# Who is to look for work of a pool.
+_CALLS: dict[str, Call] = {Pool.BOARD: Call.WORK, Pool.FILES: Call.WORK, Pool.OUTSIDE: Call.OUTSIDE}
 
 
 @dataclass(slots=True)
@@ -178,6 +179,7 @@ class Board:
             self.watch,
             name=name,
             concurrency=settings.concurrency,
+            file_slots=settings.file_slots,
             reserved_p0=settings.kept_for_p0,
             weights=settings.lane_weights,
             zone=settings.timezone,
@@ -259,17 +261,17 @@ def open_board(settings: Settings, *, handlers: Callable[[], Mapping[str, Handle
     redis = RedisDoor(settings.redis_url, installation) if settings.redis_url else None
     signals = Signals(Callers(db), _carrier(settings, db, installation))
     secret = webhook_secret(settings)
-    catalogue = Catalogue(vault)
     ledger = Ledger()
-    visits = Visits(catalogue)
     known = handlers()
+    catalogue = Catalogue(vault, [it.name for it in known.values() if getattr(it, "slots", None) == Pool.FILES])
+    visits = Visits(catalogue)
     files = Files(
         db,
         open_storage(settings.storage_url, settings.data_dir),
         settings.data_dir / "uploads",
         settings.max_file,
         max_pixels=settings.max_pixels,
-        slots=settings.file_concurrency,
+        slots=settings.file_slots,
     )
     intake = Intake(
         ledger,

@@ -275,6 +275,12 @@ class Settings(BaseSettings):
         return self.reserved_p0_slots if asked or self.concurrency >= 4 else 0
 
     @property
+    def file_slots(self) -> int:
+        """The slots for work on files: one more than asked for, which only P0 may take. A rush order starts beside long
+        work, and shares the processor with it for as long as it takes."""
+        return self.file_concurrency + 1
+
+    @property
     def is_sqlite(self) -> bool:
         return self.database_url.startswith("sqlite")
 

@@ -14,7 +14,6 @@ from board.catalogue.status_spec import StatusAnswer
 from board.effects.signing import problem_of
 from board.rates import parse_rate
 from board.settings import parse_duration
-from board.tasks.states import Pool
 
 NAME = re.compile(r"^[A-Za-z0-9][A-Za-z0-9._-]{0,119}$")
 
@@ -260,11 +259,6 @@ class TypeSpec(Block):
     callback: CallbackSpec = CallbackSpec()
     max_crashes: int = Field(default=3, ge=1, le=100)
     retention: Retention = 30 * 86400.0  # how long an ended task stays before it is archived; None: for ever
-
-    @property
-    def pool(self) -> Pool:
-        """Who claims the work of this type."""
-        return Pool.OUTSIDE if self.handler.use == "outside" else Pool.BOARD
 
     @property
     def resumes(self) -> bool:

@@ -12,6 +12,7 @@ from sqlalchemy import Connection, RowMapping, select
 from board.catalogue.models import connections, task_types
 from board.catalogue.spec import TypeSpec
 from board.ports import ConnectionView
+from board.tasks.states import Pool
 
 
 class Vault(Protocol):
@@ -36,9 +37,17 @@ class UnknownType(Exception):
 
 
 class Catalogue:
-    def __init__(self, vault: Vault) -> None:
-        self._vault = vault
+    """file_work: the handlers whose work waits for file slots."""
+
+    def __init__(self, vault: Vault, file_work: Collection[str] = ()) -> None:
+        self._vault, self._file_work = vault, file_work
         self._specs: dict[tuple[str, int], TypeSpec] = {}  # a version never changes, so it is parsed once
+
+    def pool(self, spec: TypeSpec) -> Pool:
+        """Whose slots the work of a type waits for."""
+        if spec.handler.use == "outside":
+            return Pool.OUTSIDE
+        return Pool.FILES if spec.handler.use in self._file_work else Pool.BOARD
 
     def current(self, connection: Connection, name: str) -> LoadedType:
         """The newest version of a type. Raises UnknownType."""

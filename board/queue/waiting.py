@@ -204,7 +204,8 @@ def _outside(row: RowMapping, place: int | None) -> Answer:
 
 
 def _queue(row: RowMapping, place: int | None, pace: float, moment: datetime) -> Answer:
-    answer = {"code": "queue", "message": "It starts as soon as a worker has a free slot."}
+    slot = "slot for files" if row["pool"] == Pool.FILES else "slot"
+    answer = {"code": "queue", "message": f"It starts as soon as a worker has a free {slot}."}
     answer |= _behind(row, answer["message"], place)
     if place is None or place > MOST or pace <= 0:
         return answer

@@ -142,7 +142,7 @@ class Intake:
         check_files(connection, self.files, body.payload)
         priority = _priority(seen, loaded.spec, body)
         task_id = self._task_id(seen, loaded, body, priority, idempotency_key or body.idempotency_key)
-        row = _row(loaded, body, task_id, priority, by, waited)
+        row = _row(loaded, body, task_id, priority, by, waited) | {"home_pool": self._catalogue.pool(loaded.spec)}
         if loaded.spec.limits.concurrency_key is not None:
             context = _context(seen, loaded.spec, body) | {"task_id": task_id, "priority": priority}
             row["limit_key"] = key_of(loaded.spec, context)
@@ -269,7 +269,6 @@ def _row(loaded: LoadedType, body: TaskIn, task_id: str, priority: str, by: By, 
         "tags": body.tags,
         "callback_url": body.callback_url,
         "requester": by.identity,
-        "home_pool": spec.pool,
         "rank": RANK_FIRST if waited else RANK_USUAL,
         "run_after": body.run_after,
         "ahead": 0.0 if spec.limits.order_by == "age" else ahead(spec, len(dump_json(body.payload).encode())),

@@ -43,7 +43,7 @@ def requeue(
         "cancel_requested": False,
         "acknowledged_at": None,
         "type_version": loaded.version,
-        "home_pool": loaded.spec.pool,
+        "home_pool": catalogue.pool(loaded.spec),
         "lane": row["priority"],
         "lane_since": now(),
         "has_action": row["phase"] == Phase.ACT and not from_work and loaded.spec.action is not None,

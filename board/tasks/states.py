@@ -29,6 +29,7 @@ class Pool(StrEnum):
     """Whose slots a task waits for."""
 
     BOARD = "board"  # the board's own workers
+    FILES = "files"  # the same, on slots of their own: work that keeps a processor or a disk busy
     OUTSIDE = "outside"  # programs that claim over HTTP
 
 

@@ -29,8 +29,9 @@ from board.ports import CANCELLED
 from board.queue import live
 from board.queue.live import QueueRules
 from board.queue.wanted import Queue, Scope, Wanted
-from board.tasks.ledger import Ledger
+from board.tasks.ledger import Lease, Ledger
 from board.tasks.models import tasks
+from board.tasks.states import Pool
 from board.upkeep import watch
 from board.upkeep.keeper import Chore, Keeper
 from board.upkeep.watch import Watch
@@ -71,6 +72,7 @@ class Consumer:
         *,
         name: str,
         concurrency: int,
+        file_slots: int,
         reserved_p0: int,
         weights: Sequence[int],
         zone: str,
@@ -90,6 +92,9 @@ class Consumer:
         self._zone, self._weights = zone, weights
         self._work_wanted = asyncio.Event()
         self.holding = Holding(runner, Slots(concurrency, reserved_p0), name, self._work_wanted.set)
+        # Work on files has slots of its own, so that neither waits for the other; one of them is kept for P0.
+        self.files = Holding(runner, Slots(file_slots, 1), name, self._work_wanted.set)
+        self._pools = {Pool.BOARD: self.holding, Pool.FILES: self.files}
         mailbox.park = self.holding.park
         self._weights_now = weights
         self._rules: QueueRules | None = None  # not read yet: nothing is taken, as it may be paused
@@ -175,25 +180,26 @@ class Consumer:
         """
         if not self._scheduler.running:
             return  # never started, or stopped already
-        self._stopping = self.holding.stopping = self._patience.over = True
+        self._stopping = self.holding.stopping = self.files.stopping = self._patience.over = True
         logging.getLogger("apscheduler").setLevel(logging.CRITICAL)  # a job that just wanted to begin is no error
         self._scheduler.shutdown(wait=False)
         done = asyncio.run_coroutine_threadsafe(self._wind_down(), self._loop)
         try:
             done.result(timeout=STOP_SECONDS)
         except TimeoutError:
-            log.warning("%d task(s) did not stop in time; their leases will run out", len(self.holding.leases()))
+            log.warning("%d task(s) did not stop in time; their leases will run out", len(self._leases()))
         _briefly(self._say_goodbye)
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._loop_thread.join(timeout=0.5)
-        if not self._loop_thread.is_alive() and not self.holding.leases():
+        if not self._loop_thread.is_alive() and not self._leases():
             self._loop.close()
 
     # -- on the scheduler's threads ---------------------------------------------------------------------------------
 
     def _tick(self) -> None:
         self._loop.call_soon_threadsafe(self._see_loop)
-        self._loop.call_soon_threadsafe(self.holding.hand_back_late)
+        for holding in self._pools.values():
+            self._loop.call_soon_threadsafe(holding.hand_back_late)
         self._stop_cancelled()
         self._look_for_answers()
         self._patience.run("read the queue's settings", self._read_rules)
@@ -213,7 +219,7 @@ class Consumer:
     def _look_at_database(self) -> None:
         def look() -> None:
             if (reason := self._watch.look()) is not None and not self._stopping:
-                self._stopping = self.holding.stopping = self._patience.over = True
+                self._stopping = self.holding.stopping = self.files.stopping = self._patience.over = True
                 self.on_lost(reason)
 
         self._patience.run("look whether the database is still the same", look)
@@ -237,7 +243,7 @@ class Consumer:
 
     def _renew(self, seconds: float) -> None:
         """A sign of life of the worker and of every lease it holds, in one transaction."""
-        held = self.holding.leases()
+        held = self._leases()
 
         def renew() -> None:
             with self._db.write() as tx:
@@ -245,7 +251,7 @@ class Consumer:
                 alive = self._ledger.renew(tx, self.name, held, seconds) if held else {}
             for lease in held:
                 if lease.task not in alive:  # just settled, or lost: then nothing of this attempt counts any more
-                    self.holding.cancel(lease, self._loop)
+                    self._cancel(lease)
 
         self._patience.run("renew leases", renew)
 
@@ -258,7 +264,7 @@ class Consumer:
         self._patience.run("say goodbye", leave)
 
     def _stop_cancelled(self) -> None:
-        held = {lease.task: lease for lease in self.holding.leases()}
+        held = {lease.task: lease for lease in self._leases()}
         if not held:
             return
 
@@ -267,9 +273,16 @@ class Consumer:
             with self._db.read() as connection:
                 asked = list(connection.execute(query).scalars())
             for task in asked:
-                self.holding.cancel(held[task], self._loop, CANCELLED)
+                self._cancel(held[task], CANCELLED)
 
         self._patience.run("look for cancelled tasks", look)
+
+    def _leases(self) -> list[Lease]:
+        return [lease for holding in self._pools.values() for lease in holding.leases()]
+
+    def _cancel(self, lease: Lease, why: str | None = None) -> None:
+        for holding in self._pools.values():
+            holding.cancel(lease, self._loop, why)
 
     # -- claiming: the statements in a thread, the beginning on the loop -------------------------------------------
 
@@ -278,21 +291,32 @@ class Consumer:
             await self._work_wanted.wait()
             self._work_wanted.clear()
             try:
-                while taken := await asyncio.to_thread(self._take):
-                    await self.holding.begin(taken)
+                while taken := await asyncio.to_thread(self._take_all):
+                    for holding, claimed in taken:
+                        await holding.begin(claimed)
                 self.looked_at = time.monotonic()
                 self._patience.worked("claim work")
             except Exception as error:
                 self._patience.failed("claim work", error)
 
-    def _take(self) -> list[Claimed]:
+    def _take_all(self) -> list[tuple[Holding, list[Claimed]]]:
+        """Claim for the slots of each pool. Empty when there is nothing to begin."""
+        found = []
+        for pool, holding in self._pools.items():
+            if claimed := self._take(pool, holding):
+                found.append((holding, claimed))
+        return found
+
+    def _take(self, pool: Pool, holding: Holding) -> list[Claimed]:
         rules = self._rules
-        if self._stopping or rules is None or rules.paused or (room := self.holding.room()) is None:
+        alone = any(it.alone is not None for it in self._pools.values())
+        if self._stopping or alone or rules is None or rules.paused or (room := holding.room()) is None:
             return []
         read: list[Read | Exception] = []
         taken = self._queue.claim(
             Wanted(
                 scope=Scope(
+                    pool,
                     only_types=self._only_types,
                     without_types=rules.paused_types,
                     only_begun={*self._beyond, *self._holds.types},
@@ -301,17 +325,17 @@ class Consumer:
                 slots=room.free,
                 rest=room.rest,
                 ahead=room.ahead,
-                swift=self.holding.ahead.swift,
+                swift=holding.ahead.swift,
                 worker=self.name,
                 lease=self._lease,
                 weights=self._weights_now,
-                busy=self.holding.busy,
+                busy=any(it.busy for it in self._pools.values()),
                 within=lambda tx, rows: read.extend(self._preparer.read(tx, rows)),
             )
         )
         if taken.again is not None:  # a limit opens by time, and nobody tells
             self._loop.call_soon_threadsafe(self._wake_in, taken.again)
-        self.holding.hold(taken.rows, room, alone=taken.alone)
+        holding.hold(taken.rows, room, alone=taken.alone)
         for row in taken.rows:
             self._presence.took(row["lane"])
         return list(zip(taken.rows, self._preparer.prepare(taken.rows, read, self._doors), strict=True))
@@ -321,7 +345,7 @@ class Consumer:
     def _run_loop(self) -> None:
         asyncio.set_event_loop(self._loop)
         # Settling and preparing block on the database; as many threads as slots, so that none waits for another.
-        self._loop.set_default_executor(ThreadPoolExecutor(max_workers=self._concurrency + 8))
+        self._loop.set_default_executor(ThreadPoolExecutor(max_workers=self._concurrency + self.files.size + 8))
         self._claimer = self._loop.create_task(self._keep_claiming())
         self._mailer = self._loop.create_task(self._sender.keep_sending())
         self._loop.run_forever()
@@ -331,14 +355,15 @@ class Consumer:
         self._loop.run_in_executor(None, self._renew, max(self._lease, 2 * STOP_SECONDS))
         self._work_wanted.set()
         await self._claimer  # what it has just claimed is begun, and handed back with the rest
-        self.holding.hand_back_all()
+        for holding in self._pools.values():
+            holding.hand_back_all()
         self._mailer.cancel()
         self._sender.stop()
         # Who only waits for a callback does so elsewhere: nobody waits for that here.
-        working = [*self.holding.at_work(), *self._sender.sending]
+        working = [*(it for holding in self._pools.values() for it in holding.at_work()), *self._sender.sending]
         if working:
             await asyncio.wait(working, timeout=FINISH_SECONDS)
-        working = [*self.holding.begun(), *self._sender.sending]
+        working = [*(it for holding in self._pools.values() for it in holding.begun()), *self._sender.sending]
         for task in working:
             task.cancel()
         await asyncio.gather(self._mailer, *working, return_exceptions=True)

@@ -48,6 +48,7 @@ class Holding:
 
     def __init__(self, runner: Runner, slots: Slots, worker: str, freed: Callable[[], None]) -> None:
         self.alone: Lease | None = None  # the suspect that runs: nothing is begun beside it
+        self.size = slots.size
         self.ahead = Ahead(slots.size)
         self.stopping = False
         self._runner, self._slots, self._worker, self._freed = runner, slots, worker, freed

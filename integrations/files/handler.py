@@ -41,6 +41,7 @@ class FileHandler:
 
     connection_kind: str | None = None
     side_effects = False
+    slots = "files"
     phases = ("work", "act")
 
     def __init__(self, name: str, make: Make, options: Sequence[Option], pool: Pool) -> None:
