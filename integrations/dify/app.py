@@ -145,7 +145,7 @@ class App:
         """What became of an earlier attempt's run: by its callback, by its id, else by its user in the run log."""
         called = await job.called_back(0) if job.wait == "callback" else None
         if called is not None:
-            return outcome_of_call(called, operation.reference)
+            return outcome_of_call(called, job, operation.reference)
         deadline = Deadline(job.timeout)
         client = client_of(job)
         if isinstance(client, Failure):
@@ -255,7 +255,7 @@ class App:
             return search.still_open(operation.reference)
         found = await first_word(search, operation.reference)  # the events may be a picture from before
         if isinstance(found, CalledBack):
-            return outcome_of_call(found, operation.reference)
+            return outcome_of_call(found, search.job, operation.reference)
         return await self._concluded(search, live, found) if isinstance(found, Run) else found
 
     async def _watch_again(
@@ -302,7 +302,7 @@ class App:
         if isinstance(found, Run):
             return await self._concluded(search, live, found)
         if isinstance(found, CalledBack):
-            return outcome_of_call(found, live.run_id)
+            return outcome_of_call(found, search.job, live.run_id)
         if isinstance(found, NotStarted):
             return replace(doubt, message=f"{doubt.message} {found.message}")
         if isinstance(found, UnknownOutcome) and live.text:

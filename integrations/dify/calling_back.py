@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 from dataclasses import replace
 
-from board.ports import CalledBack, Failure, NotStarted, Outcome, Success, UnknownOutcome
+from board.ports import CalledBack, Failure, Job, NotStarted, Outcome, Success, UnknownOutcome
 from integrations.dify.client import Run
 from integrations.dify.follow import Search
+from integrations.dify.outcomes import read_outputs
 
 
 async def first_word(search: Search, run_id: str | None) -> Run | NotStarted | Failure | UnknownOutcome | CalledBack:
@@ -28,7 +29,14 @@ async def first_word(search: Search, run_id: str | None) -> Run | NotStarted | F
         await asyncio.gather(looking, calling, return_exceptions=True)
 
 
-def outcome_of_call(called: CalledBack, run_id: str | None) -> Outcome:
-    """The run's own id stays the reference of what was done, as it does for every run."""
-    outcome = called.outcome()
-    return replace(outcome, reference=run_id or outcome.reference) if isinstance(outcome, Success) else outcome
+def outcome_of_call(called: CalledBack, job: Job, run_id: str | None) -> Outcome:
+    """What came is read as a run's outputs are: a model's text may hold the JSON that was asked for, or be empty.
+
+    The run's own id stays the reference of what was done, as it does for every run.
+    """
+    if not called.succeeded:
+        return called.outcome()
+    read = read_outputs(called.result, job.output_schema)
+    if isinstance(read, Success):
+        return replace(read, judgement=called.judgement, reference=run_id or called.reference)
+    return read

@@ -46,7 +46,9 @@ def _ended(
             code="workflow_stopped",
         )
     assert run.status in ("succeeded", "partial-succeeded"), run.status
-    outcome = _succeeded(run, output_schema, streamed)
+    outcome = read_outputs(run.outputs, output_schema, streamed)
+    if isinstance(outcome, Success):
+        outcome = replace(outcome, reference=run.id or None)
     if run.status == "partial-succeeded" and isinstance(outcome, Success):
         told = client.told("; ".join(step_errors) or run.error or "a step failed and its fallback was used")
         message = f"Dify finished in part: {told}. {outcome.ask_message or ''}".strip()
@@ -54,27 +56,28 @@ def _ended(
     return outcome
 
 
-def _succeeded(run: Run, output_schema: JsonObject | None, streamed: str) -> Success | Failure:
-    result, raw_text = run.outputs, streamed
+def read_outputs(outputs: Json, output_schema: JsonObject | None, streamed: str = "") -> Success | Failure:
+    """What a run gave, as the result that the type asks for; a person is asked where it is none."""
+    result, raw_text = outputs, streamed
     ask: AskReason | None = None
     message: str | None = None
-    if is_empty(run.outputs):
+    if is_empty(outputs):
         ask, message = "empty_output", "Dify finished without any text or value in its outputs."
     else:
         try:
-            found = _asked_for(run.outputs, output_schema)
+            found = _asked_for(outputs, output_schema)
         except BadSchema as error:
             return Failure(
                 ErrorClass.PERMANENT,
                 Cause.PRECONDITION,
                 f"The task type's `output_schema` cannot be used: {plain(str(error))}. Correct the type and requeue.",
-                raw_text=_cut(_raw(run.outputs)),
+                raw_text=_cut(_raw(outputs)),
             )
         if found is None:
             ask, message = "invalid_output", "The answer has not the form that the type's `output_schema` asks for."
-            if not is_finite(run.outputs):
+            if not is_finite(outputs):
                 message = "The answer holds a number that JSON does not know (NaN or Infinity)."
-            result, raw_text = without_nonfinite(run.outputs), _raw(run.outputs)
+            result, raw_text = without_nonfinite(outputs), _raw(outputs)
         else:
             result, raw_text = found[0], found[1] or streamed
     return Success(
@@ -82,7 +85,6 @@ def _succeeded(run: Run, output_schema: JsonObject | None, streamed: str) -> Suc
         raw_text=_cut(raw_text) or None,
         ask=ask,
         ask_message=message,
-        reference=run.id or None,
     )
 
 
