@@ -44,6 +44,7 @@ class By:
 
 
 TIMER = By("timer", "board", "timer")
+NOTE = "note"  # the kind of an event that somebody wrote by hand
 MANY = 500  # ids in one statement; SQLite takes 32,766 parameters, older builds 999
 
 # The event's kind: what a reader of the history sees.
@@ -162,6 +163,12 @@ def moves_of(connection: Connection, task: int, after_seq: int = 0, limit: int =
     """The last events that changed the status of one task, oldest first."""
     moved = task_events.c.to_status.is_not(None)
     statement = select(task_events).where(task_events.c.task == task, task_events.c.seq > after_seq, moved)
+    return list(connection.execute(statement.order_by(task_events.c.seq.desc()).limit(limit)).mappings())[::-1]
+
+
+def notes_of(connection: Connection, task: int, limit: int) -> list[RowMapping]:
+    """The last notes that were written into the history of one task, oldest first."""
+    statement = select(task_events).where(task_events.c.task == task, task_events.c.kind == NOTE)
     return list(connection.execute(statement.order_by(task_events.c.seq.desc()).limit(limit)).mappings())[::-1]
 
 

@@ -11,6 +11,7 @@ from board.db.clock import read_now
 from board.review.read import decision
 from board.review.visits import latest_review
 from board.tasks import read
+from board.tasks.history import notes_of
 from board.tasks.states import TERMINAL, Status
 from board.tasks.view import time
 from board.tasks.visible import visible
@@ -20,6 +21,7 @@ from board.tools.verb import WAIT, Call, Reply, Unfinished, Verb
 
 # So many tasks a model can look through.
 USUAL_NUMBER, MOST_TASKS = 10, 25
+MOST_NOTES = 5
 _SETTLED = TERMINAL | {Status.NEEDS_REVIEW}
 
 TASK_ID = Argument("task_id", "The ID of the task, as it was given or answered when the task was filed.", required=True)
@@ -35,7 +37,8 @@ def get(call: Call) -> Reply:
     board = call.board
     with board.db.read() as connection:
         row = visible(connection, call.actor, call.given.needed("task_id"))
-        body = shown.whole(board.task_document(connection, row, places=True))
+        notes = notes_of(connection, row["id"], MOST_NOTES)
+        body = shown.whole(board.task_document(connection, row, places=True), notes)
     settled = Status(row["status"]) in _SETTLED
     return Reply(body, unfinished=None if settled else Unfinished(row["id"], row["event_seq"]))
 
@@ -102,7 +105,8 @@ _MEANS = {
 GET_TASK = Verb(
     "get_task",
     "Look at a task",
-    "Tells how a task stands: its status, its result once it is done, its error if it failed, and what to do next.",
+    "Tells how a task stands: its status, its result once it is done, its error if it failed, the last notes, and what "
+    "to do next.",
     (TASK_ID, WAIT),
     get,
     only_reads=True,

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from board.db.types import dump_json
 from board.tasks.states import Status
+from board.tasks.view import time
 
 # A model reads every character of an answer, and Dify keeps 200 KB of it at most.
 LONGEST_RESULT = 20_000
@@ -35,8 +37,8 @@ def brief(task: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def whole(task: dict[str, Any]) -> dict[str, Any]:
-    """All that an agent needs of one task. What is empty is left out."""
+def whole(task: dict[str, Any], notes: Sequence[Any] = ()) -> dict[str, Any]:
+    """All that an agent needs of one task. What is empty is left out. notes: rows of its events."""
     judged = {name: value for name, value in task["judgement"].items() if value not in (None, [], "")}
     waits = task["waiting_for"]
     more = {
@@ -44,9 +46,10 @@ def whole(task: dict[str, Any]) -> dict[str, Any]:
         "judgement": judged,
         "last_error": (task["last_error"] or "")[:LONGEST_TEXT],
         "waiting_for": waits["message"] if waits else None,
+        "notes": [{"at": time(it["at"]), "by": it["actor_name"], "note": it["note"][:LONGEST_TEXT]} for it in notes],
         "finished_at": task["finished_at"],
     }
-    shown = brief(task) | {name: value for name, value in more.items() if value not in (None, {}, "")}
+    shown = brief(task) | {name: value for name, value in more.items() if value not in (None, {}, [], "")}
     for name in ("result", "judgement"):
         if name in shown and len(dump_json(shown[name])) > LONGEST_RESULT:
             shown[name] = f"Too long to be shown here ({len(dump_json(shown[name]))} characters). It stands at the url."

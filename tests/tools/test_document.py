@@ -6,6 +6,7 @@ import copy
 import json
 import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from board.tools.document import document
 from board.tools.verbs import VERBS
 from tests.tools.importer import ImportFails, import_document
 
+DOCS = Path(__file__).parents[2] / "docs"
 PUBLIC = "https://board.example.org"
 DOCUMENT = document(PUBLIC)
 IMPORTED = import_document(json.dumps(DOCUMENT))
@@ -108,3 +110,13 @@ def test_the_importer_of_these_tests_loses_what_that_of_dify_loses() -> None:
     schema["schema"] = {"anyOf": [schema["schema"]]}
     tools = {tool.name: tool for tool in import_document(changed).tools}
     assert tools["get_task"].parameters == []
+
+
+def test_the_page_names_every_tool_with_the_scopes_of_the_reference() -> None:
+    def rows(page: str, prefix: str) -> dict[str, str]:
+        text = (DOCS / page).read_text("utf-8")
+        return dict(re.findall(rf"^\| `{prefix}(\w+)` \| ([^|]+) \|", text, re.MULTILINE))
+
+    page = rows("dify-tools.md", "")
+    assert list(page) == list(TOOLS)
+    assert page == rows("api.md", "POST /integrations/dify/")

@@ -32,6 +32,17 @@ def test_a_note_stands_in_the_history_and_changes_nothing(agent: Agent) -> None:
     assert (after["note"], after["version"]) == ("by its caller", before["version"])
 
 
+def test_the_next_agent_reads_the_last_notes(agent: Agent) -> None:
+    agent.api.submit("A")
+    assert "notes" not in agent.body("get_task", task_id="A")
+    for number in range(7):
+        agent.body("add_note", task_id="A", note=f"note {number}")
+    agent.body("add_note", task_id="A", note="x" * 5000)
+    notes = agent.body("get_task", task_id="A")["notes"]
+    assert [it["note"] for it in notes] == ["note 3", "note 4", "note 5", "note 6", "x" * 1000]
+    assert all(it["by"] == "bootstrap" and it["at"].endswith("Z") for it in notes)
+
+
 def test_notes_are_for_who_may_change_the_task(agent: Agent) -> None:
     agent.api.submit("A")
     assert agent.with_key("submit", name="one")("add_note", task_id="A", note="x").status_code == 404
