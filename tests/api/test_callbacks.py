@@ -52,7 +52,7 @@ def test_the_token_is_the_right(waiting: Api, caller: Caller) -> None:
         "recorded_at": first.json()["recorded_at"],
     }
     assert first.json()["recorded_at"].endswith("Z")
-    again = call(waiting, token, json={"message": "Fine.", "status": "succeeded", "result": {"label": "ok"}})
+    again = call(waiting, f"{token}/", json={"message": "Fine.", "status": "succeeded", "result": {"label": "ok"}})
     assert (again.status_code, again.json()) == (200, first.json() | {"repeated": True})
     assert settle(waiting, caller)["result"] == {"label": "ok"}
 
