@@ -107,6 +107,17 @@ def test_a_task_that_kills_its_worker_is_given_up_and_its_neighbours_are_not(
     assert all(request.headers["webhook-id"].startswith("msg_") for request in receiver.wait_for(1))
 
 
+def test_a_cancellation_reaches_the_handler_of_another_process(board: WorkingBoard, worker: StartWorker) -> None:
+    """Its lease holds for longer than anybody waits here: only the handler's own end ends the task."""
+    worker(BOARD_LEASE="10m")
+    board.submit(payload={"sleep": 600})
+    running(board, "T-1")
+    board.cancel("T-1")
+    board.wait("T-1", "cancelled", timeout=30)
+    assert board.kinds() == ["created", "started", "cancel_requested", "cancelled"]
+    assert board.task()["crash_count"] == 0
+
+
 @pytest.mark.parametrize(
     ("role", "payload"), [("worker", {"sleep": 60}), ("worker", {"thread": 60}), ("up", {"thread": 60})]
 )
