@@ -3,6 +3,7 @@
 import contextlib
 import re
 import signal
+import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -30,6 +31,7 @@ from tests.rig.ports import free_port
 from tests.rig.postgres import Postgres, PostgresServer
 from tests.rig.proxy import Proxy
 from tests.rig.trial_package import TrialPackage
+from tests.rig.valkey import ValkeyServer
 
 NAP = "types: [{name: nap, handler: {use: nap, side_effects: false}, require_id: false}]\n"
 META = table_of(Meta)
@@ -297,6 +299,47 @@ def test_a_stop_is_quick_though_sqlite_is_locked(board_process: StartBoard, sqli
         begin = time.monotonic()
         assert process.stop(LEAVES) == 0
         assert time.monotonic() - begin < LEAVES
+
+
+@pytest.mark.parametrize("dies", ["frozen", "killed"])
+@pytest.mark.parametrize("role", ["worker", "up", "api"])
+def test_a_stop_is_quick_though_redis_is_dead(
+    request: pytest.FixtureRequest, board_process: StartBoard, valkey_server: ValkeyServer, role: str, dies: str
+) -> None:
+    """On each database once for each way to die; with somebody on the line, where somebody can be."""
+    database = "sqlite" if (role == "up") == (dies == "frozen") else "postgres"
+    url: str = request.getfixturevalue(f"{database}_url")
+    process = board_process(role, database_url=url, env={"BOARD_REDIS_URL": valkey_server.url})
+    with ThreadPoolExecutor(1) as pool:
+        following = None
+        if role != "worker":
+            types = {"types": [{"name": "ask", "handler": {"use": "none"}}]}
+            assert process.api.post("/types", json=types).is_success
+            assert process.api.post("/tasks", json={"type": "ask", "task_id": "T-1"}).status_code == 201
+            heard = threading.Event()
+            following = pool.submit(_follow, process, heard)
+            assert heard.wait(30)
+        if dies == "frozen":
+            valkey_server.freeze()  # nobody has noticed yet
+        else:
+            valkey_server.stop()
+            process.wait_for_log("signals over Redis are interrupted")
+        begin = time.monotonic()
+        assert process.stop(LEAVES) == 0
+        assert time.monotonic() - begin < LEAVES
+        if following is not None:
+            assert following.result().startswith("event: status")
+    assert not UNHANDLED.search(process.log)
+
+
+def _follow(process: BoardProcess, heard: threading.Event) -> str:
+    """What somebody hears who follows a task until the server hangs up. heard: set with the first of it."""
+    told = ""
+    with process.api as client, client.stream("GET", "/tasks/T-1/stream") as answer:
+        for piece in answer.iter_text():
+            told += piece
+            heard.set()
+    return told
 
 
 @pytest.mark.parametrize("role", ["worker", "up"])
