@@ -104,7 +104,7 @@ def _look(draft: Path, file: Path, settings: Settings) -> str:
     engine = create_engine(normal_url(f"sqlite:///{draft}"))
     try:
         with engine.connect() as connection:
-            schema = migrate.revision(connection)
+            schema = migrate.revision_of(connection)
             if schema is None:
                 raise BackupRefused(f"{file} is no backup of a board.")
             if schema not in migrate.known():

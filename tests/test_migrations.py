@@ -2,13 +2,16 @@
 
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
+from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, create_engine, inspect
 
+from board.db import migrate
 from board.db.engine import normal_url
 from board.db.migrate import SchemaError, check, downgrade, upgrade
 from board.db.models import metadata
@@ -60,6 +63,12 @@ def test_up_down_and_up_again(empty_database_url: str) -> None:
 
 def test_the_code_and_the_migrations_agree(database_url: str) -> None:
     assert looked_at(database_url, differences) == []
+
+
+def test_the_names_of_the_files_tell_the_revisions() -> None:
+    scripts = ScriptDirectory(str(Path(migrate.__file__).parent / "migrations"))
+    assert {it.revision for it in scripts.walk_revisions()} == migrate.known()
+    assert scripts.get_current_head() == migrate.newest()
 
 
 def test_a_database_without_the_schema_is_refused_by_name_of_the_remedy(empty_database_url: str) -> None:

@@ -15,7 +15,7 @@ def migrate(as_json: AsJson = False) -> None:
     db = Database(url)
     try:
         with db.read() as connection:
-            revision = schema.revision(connection)
+            revision = schema.revision_of(connection)
     finally:
         db.close()
     if as_json:

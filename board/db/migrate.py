@@ -1,19 +1,24 @@
-"""The schema: up, down, and whether a database has it."""
+"""The schema: up, down, and whether a database has it.
+
+Alembic is loaded for a migration only: it is a tenth of what an idle process holds. To look whether the schema fits
+needs the names of the files in migrations/versions, whose first part is the revision.
+"""
 
 from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from alembic import command
-from alembic.config import Config
-from alembic.migration import MigrationContext
-from alembic.script import ScriptDirectory
-from sqlalchemy import Connection, create_engine, text
+from sqlalchemy import Connection, create_engine, inspect, text
 
 from board.db import clock
 from board.db.engine import SQLITE_BUSY_SECONDS, normal_url
+
+if TYPE_CHECKING:
+    from alembic.config import Config
 
 _SCRIPTS = Path(__file__).parent / "migrations"
 # Any number, the same in all processes: PostgreSQL's lock that lets one process migrate while the others wait.
@@ -27,30 +32,35 @@ class SchemaError(Exception):
 def upgrade(url: str, revision: str = "head") -> None:
     """Bring the schema up. Safe to call from several processes at once."""
     with _locked(url) as connection:
+        if revision == "head" and revision_of(connection) == newest():
+            return
+        from alembic import command
+
         command.upgrade(_config(connection), revision)
 
 
 def downgrade(url: str, revision: str) -> None:
     """Take the schema down to a revision ("base" for nothing). Data of dropped tables is lost."""
+    from alembic import command
+
     with _locked(url) as connection:
         command.downgrade(_config(connection), revision)
 
 
 def newest() -> str:
     """The schema that this program needs."""
-    head = ScriptDirectory(str(_SCRIPTS)).get_current_head()
-    assert head is not None
-    return head
+    return max(known())
 
 
-def known() -> set[str]:
+@cache
+def known() -> frozenset[str]:
     """Every schema that this program can bring up to its own."""
-    return {script.revision for script in ScriptDirectory(str(_SCRIPTS)).walk_revisions()}
+    return frozenset(file.name.partition("_")[0] for file in (_SCRIPTS / "versions").glob("[0-9]*.py"))
 
 
 def check(connection: Connection) -> None:
     """Raise SchemaError unless the schema is exactly the one this program was made for."""
-    here = revision(connection)
+    here = revision_of(connection)
     head = newest()
     if here is None:
         raise SchemaError(
@@ -62,12 +72,17 @@ def check(connection: Connection) -> None:
         )
 
 
-def revision(connection: Connection) -> str | None:
+def revision_of(connection: Connection) -> str | None:
     """The name of the schema that the database has; None for an empty one."""
-    return MigrationContext.configure(connection).get_current_revision()
+    if not inspect(connection).has_table("alembic_version"):
+        return None
+    found: str | None = connection.execute(text("SELECT version_num FROM alembic_version")).scalar()
+    return found
 
 
 def _config(connection: Connection) -> Config:
+    from alembic.config import Config
+
     config = Config()
     config.set_main_option("script_location", str(_SCRIPTS).replace("%", "%%"))
     config.attributes["connection"] = connection
