@@ -19,6 +19,13 @@ from typing import Any, Literal, Protocol, TypeAlias
 from board.sheets.decode import ENCODINGS as ENCODINGS
 from board.sheets.decode import BadText as BadText
 from board.sheets.decode import decode as decode
+from board.sheets.read import read_table as read_table
+from board.sheets.read_csv import DELIMITERS as DELIMITERS
+from board.sheets.table import BadTable as BadTable
+from board.sheets.table import Table as Table
+from board.sheets.write import WRITTEN as WRITTEN
+from board.sheets.write import write_csv as write_csv
+from board.sheets.write import write_xlsx as write_xlsx
 
 Json: TypeAlias = Any  # what json.loads gives: dict, list, str, int, float, bool, None
 JsonObject: TypeAlias = dict[str, Any]

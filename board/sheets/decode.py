@@ -8,6 +8,8 @@ import codecs
 ENCODINGS = ("utf-8", "gb18030", "utf-16", "big5", "shift_jis", "euc_kr", "windows-1252", "iso-8859-15")
 _MARKS = ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
 
+_SAMPLE = 100_000  # characters that are looked at
+
 
 class BadText(Exception):
     """It cannot be read as text; one plain sentence."""
@@ -30,10 +32,21 @@ def decode(data: bytes, encoding: str | None = None) -> tuple[str, str]:
         raise BadText("It is no text: there are zero bytes in it.")
     for name in (marked,) if marked else ("utf-8", "gb18030"):
         try:
-            return data.decode(name), name
+            text = data.decode(name)
         except UnicodeDecodeError:
             continue
+        if name != "gb18030" or _is_chinese(text):
+            return text, name
     raise BadText(
         "Its encoding cannot be told: it is neither UTF-8 nor GB18030. Say which it is with the option encoding, "
         "such as windows-1252."
     )
+
+
+def _is_chinese(text: str) -> bool:
+    """Whether most of its wide characters are among those that GB 2312 had: both of their bytes are high.
+
+    Western one-byte texts may be valid GB18030 too, but there a letter with an accent stands before an ASCII letter.
+    """
+    pairs = [it for it in (char.encode("gb18030") for char in text[:_SAMPLE] if char > "\x7f") if len(it) == 2]
+    return 2 * sum(it[1] < 0x80 for it in pairs) <= len(pairs)

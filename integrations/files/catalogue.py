@@ -9,10 +9,12 @@ from integrations.files.handler import FileHandler
 from integrations.files.images.make import MAKERS as IMAGES
 from integrations.files.images.options import OPTIONS as IMAGE_OPTIONS
 from integrations.files.pool import Pool
+from integrations.files.tables.make import MAKERS as TABLES
+from integrations.files.tables.options import OPTIONS as TABLE_OPTIONS
 
 
 def all_handlers() -> list[Handler]:
     pool = Pool()
-    makers = IMAGES | DOCUMENTS
-    options = IMAGE_OPTIONS | DOCUMENT_OPTIONS
+    makers = IMAGES | DOCUMENTS | TABLES
+    options = IMAGE_OPTIONS | DOCUMENT_OPTIONS | TABLE_OPTIONS
     return [FileHandler(name, make, options[name], pool) for name, make in makers.items()]

@@ -165,6 +165,8 @@ def test_every_handler_says_its_options() -> None:
         "image.watermark": ("text", "position", "opacity", "format", "quality"),
         "document.text": ("encoding",),
         "document.preview": ("pages", "size", "format", "quality"),
+        "table.check": ("encoding", "delimiter", "sheet"),
+        "table.convert": ("encoding", "delimiter", "sheet", "format", "to_encoding", "to_delimiter"),
     }
 
 
@@ -194,3 +196,13 @@ def test_the_text_of_good_documents_is_kept_beside_bad_ones(board: WorkingBoard)
     assert [(it["name"], it["text"].strip()) for it in result["files"]] == [("d_ok.txt", "control page D")]
     assert "needs a password" in result["failed"][0]["message"]
     assert "empty" in result["failed"][1]["message"]
+
+
+def test_a_table_from_end_to_end(board: WorkingBoard) -> None:
+    """B061."""
+    board.apply(types=[{"name": "trial", "handler": {"use": "table.convert"}}])
+    board.submit(payload={"file": store(board, "tables/d_mess.xlsx", "任务表.xlsx")["file"]})
+    board.wait("T-1", "done")
+    [made] = board.data()["result"]["files"]
+    assert (made["name"], made["rows"], made["doubled"]) == ("任务表.csv", 7, ["ID"])
+    assert "12345678901234567890" in content(board, made["file_id"]).decode("utf-8-sig")

@@ -1,0 +1,1 @@
+"""Tables: looked through, and brought from CSV to XLSX and back."""
