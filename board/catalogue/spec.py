@@ -152,11 +152,12 @@ class HandlerSpec(BaseModel):
 
 
 class ErrorMatch(Block):
-    """All that are given must hold. message: a part of the error's text, case ignored."""
+    """All that are given must hold. message: a part of the error's text, case ignored. rule: the handler's own one."""
 
     status: int | None = None
     code: str | None = None
     message: str | None = None
+    rule: str | None = None
 
 
 class RetryRule(Block):

@@ -25,6 +25,8 @@ def classed(failure: Failure, spec: RetrySpec) -> Failure:
             continue
         if when.message is not None and when.message.lower() not in failure.message.lower():
             continue
+        if when.rule is not None and when.rule != failure.rule:
+            continue
         return replace(failure, error_class=ErrorClass(rule.class_), rule=f"retry.rules[{number}]")
     return failure
 

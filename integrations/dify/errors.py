@@ -95,7 +95,7 @@ RULES: tuple[Rule, ...] = (
          "switched on and its plan allows it, and check the settings of the connection “{connection}”.",
          codes=("forbidden", "workflow_version_execution_not_allowed")),
     Rule("wrong-app", _P, Cause.PRECONDITION, "The key belongs to an app of another kind or to one that cannot run: "
-         "use the key of a published workflow app in the settings of the connection “{connection}”.",
+         "use the key of a published app of the kind that `handler.use` is for in the connection “{connection}”.",
          codes=("not_workflow_app", "not_chat_app", "not_completion_app", "app_unavailable")),
     Rule("not-published", _P, Cause.PRECONDITION, "The app is not published: publish it in Dify, then requeue.",
          codes=("agent_not_published",)),

@@ -164,6 +164,8 @@ def test_unknown_is_sent_again_only_where_that_is_allowed(resend: bool, spent: i
         ({"code": "busy"}, {"code": "busy"}, Move.RETRY),
         ({"code": "busy"}, {"code": "busybody"}, Move.FAIL),
         ({"message": "DID NOT"}, {}, Move.RETRY),
+        ({"rule": "built-in"}, {}, Move.RETRY),
+        ({"rule": "another"}, {}, Move.FAIL),
         ({"status": 400, "code": "busy"}, {"http_status": 400, "code": "other"}, Move.FAIL),
         ({"status": 400, "code": "busy"}, {"http_status": 400, "code": "busy"}, Move.RETRY),
     ],

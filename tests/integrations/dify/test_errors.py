@@ -1,8 +1,10 @@
 from __future__ import annotations
 
 import json
+import re
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -170,3 +172,9 @@ def test_retry_after(value: str | None, seconds: float | None) -> None:
 def test_retry_after_as_a_date() -> None:
     at = datetime.now(UTC) + timedelta(seconds=90)
     assert read_retry_after(format_datetime(at, usegmt=True)) == pytest.approx(90, abs=3)
+
+
+def test_the_page_names_every_rule_with_its_class() -> None:
+    page = (Path(__file__).parents[3] / "docs" / "dify-errors.md").read_text("utf-8")
+    named = re.findall(r"^\| `([\w-]+)` \| (\w+) \|", page, re.MULTILINE)
+    assert named == [(rule.name, str(rule.error_class)) for rule in RULES]
