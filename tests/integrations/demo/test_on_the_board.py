@@ -43,6 +43,7 @@ EXPECTED = {
     "L-1009": "done",
     "L-1010": "running",
     "L-1011": "pending",
+    "L-1012": "needs_review",  # its workflow asks a person
     "C-2001": "needs_review",
     "C-2002": "needs_review",
     "C-2003": "needs_review",
