@@ -31,6 +31,7 @@ CHANNEL = "mcp"
 
 def manager_for(board: Board) -> StreamableHTTPSessionManager:
     """What answers requests once its `run()` is entered. Hosts and keys are checked before, by board.tools.mcp_door."""
+    logging.getLogger("mcp").setLevel(logging.WARNING)  # it tells of every request
     server = Server(
         "ai-task-board",
         version=version("ai-task-board"),

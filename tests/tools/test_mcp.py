@@ -236,6 +236,8 @@ def test_a_board_that_nobody_asks_for_mcp_does_not_load_it() -> None:
 @pytest.mark.usefixtures("sdk")
 async def test_a_real_board_loads_the_sdk_when_it_is_asked_and_stops_cleanly(board_process: StartBoard) -> None:
     board = board_process("up", env={"BOARD_BOOTSTRAP_API_KEY": BOOTSTRAP})
-    async with connected(board.url) as client:
-        assert (await use(client, "find_tasks"))["count"] == 0
+    for mode in ("auto", "legacy"):
+        async with connected(board.url, mode=mode) as client:
+            assert (await use(client, "find_tasks"))["count"] == 0
     assert board.stop() == 0
+    assert "mcp." not in board.log, "a line for every request would bury the rest"
