@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -163,3 +164,16 @@ def test_a_question_that_was_withdrawn_is_not_decided(working: Agent) -> None:
     told = working.body("get_decision", task_id="Q", wait_seconds="30")
     assert told["decided"] is False
     assert "closed without a decision" in told["message"]
+
+
+def test_who_waits_is_answered_when_the_board_goes_down(agent: Agent) -> None:
+    agent.api.submit("A")
+    signals = agent.api.board.signals
+    with ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(agent.body, "get_task", task_id="A", wait_seconds="50")
+        end = time.monotonic() + 30
+        while not len(signals.callers) and time.monotonic() < end:
+            time.sleep(0.01)  # nothing tells that somebody has begun to wait
+        agent.api.board.stopping.set()
+        signals.callers.ring()
+        assert waiting.result(30)["status"] == "pending"
