@@ -40,7 +40,8 @@ class Ended:
 
     row: the task as it was claimed. outcome: what its handler said, or None when it was stopped from outside:
     cancelled, its lease lost, or the worker goes down and hands it back. operation: the id of what it has announced.
-    may_resend: after an unknown outcome that may be sent again. tries: its calls, for the delivery log.
+    may_resend: after an unknown outcome that may be sent again. tries: its calls, for the delivery log. awaited: its
+    result may be handed in by callback.
     """
 
     row: RowMapping
@@ -50,6 +51,14 @@ class Ended:
     operation: int | None = None
     may_resend: bool = False
     tries: Sequence[Delivered] = ()
+    awaited: bool = False
+
+    @property
+    def in_doubt(self) -> bool:
+        """Whether it must be looked up first what is known of its call: one that may still be going on, or whose result
+        may have come."""
+        failure = isinstance(self.outcome, Failure) and (self.outcome.open_operation or self.awaited)
+        return failure or isinstance(self.outcome, UnknownOutcome)
 
 
 class Ending:
@@ -77,6 +86,8 @@ class Ending:
 
     def _conclude(self, ended: Ended, outcome: Outcome) -> None:
         with self._db.write() as tx:
+            if ended.in_doubt:
+                outcome = self._called_back(tx, ended.lease) or outcome
             self.conclude(
                 tx,
                 ended.row,
@@ -105,7 +116,6 @@ class Ending:
         review: what an outside worker wishes for with its success.
         """
         spec = self._catalogue.version(tx, row["type"], row["type_version"]).spec
-        outcome = self._called_back(tx, lease, outcome)
         call = self._open_call(tx, spec, row, outcome, operation)
         decision = decide(spec, row, outcome, may_resend=may_resend, review=review, call=call)
         if operation is None and decision.move is Move.ASK_UNKNOWN and (left := operations.left_open(tx, row)):
@@ -126,16 +136,14 @@ class Ending:
                 journal.note(tx, operation, "unknown", by, decision.changes["last_error"])
         return moved
 
-    def _called_back(self, tx: Connection, lease: Lease, outcome: Outcome) -> Outcome:
+    def _called_back(self, tx: Connection, lease: Lease) -> Outcome | None:
         """A callback that was confirmed to whoever called, in the moment in which the attempt gave up waiting, counts.
 
         Looked for under the task's lock: what comes after that is told that it is late.
         """
-        if not isinstance(outcome, UnknownOutcome) and not (isinstance(outcome, Failure) and outcome.open_operation):
-            return outcome
         self._ledger.lock(tx, lease.task)
         called = incoming.answers(tx, [lease.task]).get(lease.task)
-        return outcome if called is None else called.outcome()
+        return None if called is None else called.outcome()
 
     @staticmethod
     def _open_call(

@@ -10,7 +10,7 @@ from sqlalchemy import Connection
 from board.catalogue.store import Catalogue
 from board.db.engine import Database, is_away
 from board.effects import operations
-from board.ports import Failure, Success, UnknownOutcome
+from board.ports import Success
 from board.tasks.ledger import Lease, Ledger
 from board.tasks.settlements import Settlement
 from board.tasks.states import Move
@@ -66,7 +66,7 @@ class Endings:
         return None
 
     def _write_many(self, tx: Connection, ended: Sequence[Ended]) -> set[Lease]:
-        decided = {it.lease: (it, self._decide(tx, it)) for it in ended if not _about_a_call(it)}
+        decided = {it.lease: (it, self._decide(tx, it)) for it in ended if not it.in_doubt}
         ends = [_settlement(it, made) for it, made in decided.values() if made.move is not Move.ASK_UNKNOWN]
         moved = self._ledger.settle_many(tx, ends, ended[0].by)
         operations.close_many(tx, [_closed(*decided[lease]) for lease in moved if _closes(*decided[lease])])
@@ -78,13 +78,6 @@ class Endings:
             return _HANDED_BACK
         spec = self._catalogue.version(tx, ended.row["type"], ended.row["type_version"]).spec
         return decide(spec, ended.row, ended.outcome, may_resend=ended.may_resend)
-
-
-def _about_a_call(ended: Ended) -> bool:
-    """Whether it must be looked up first what is known of a call that may still be going on."""
-    return isinstance(ended.outcome, UnknownOutcome) or (
-        isinstance(ended.outcome, Failure) and ended.outcome.open_operation
-    )
 
 
 def _settlement(ended: Ended, decision: Decision) -> Settlement:

@@ -83,7 +83,9 @@ class Runner:
         if outcome is None or job is None:
             ended = Ended(row, lease, by, outcome)
         else:
-            ended = Ended(row, lease, by, outcome, job.operation, job.may_resend, tuple(job.tries))
+            ended = Ended(
+                row, lease, by, outcome, job.operation, job.may_resend, tuple(job.tries), job.answer_url is not None
+            )
         await self._endings.ask(ended)
         if cancelled is not None:
             raise cancelled

@@ -306,9 +306,10 @@ def test_without_any_word_a_person_is_asked_and_late_word_is_shown_to_him(workin
     board.wait("T-1", "done")
 
 
-def test_word_that_comes_while_the_attempt_gives_up_counts(working: OpenWorking) -> None:
+@pytest.mark.parametrize("open_", [True, False], ids=["may go on", "failed"])
+def test_word_that_comes_while_the_attempt_gives_up_counts(working: OpenWorking, open_: bool) -> None:
     """It was confirmed to whoever called; so it must not be lost between the last look and the end of the attempt."""
-    caller = Caller(within=0.02, then=Gate())
+    caller = Caller(within=0.02, then=Gate(), stays_open=open_)
     board = opened(working, caller, handler={"timeout": "50ms"})
     board.submit(type="flow")
     token = caller.token()

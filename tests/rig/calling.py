@@ -20,7 +20,7 @@ class Caller(Probe):
     """Announces a call and waits so many seconds for its callback.
 
     asks: it does not wait, and says that a person is to fill in a form. begin: passed before it waits. then: passed
-    when it has waited in vain, which `gave_up` tells.
+    when it has waited in vain, which `gave_up` tells. stays_open: it says then that the call may still be going on.
     """
 
     waits = ("callback",)
@@ -32,10 +32,11 @@ class Caller(Probe):
         begin: Gate | None = None,
         then: Gate | None = None,
         asks: bool = False,
+        stays_open: bool = True,
         side_effects: bool = True,
     ) -> None:
         super().__init__(self._call, self._look, name="caller", side_effects=side_effects)
-        self.asks = asks
+        self.asks, self.stays_open = asks, stays_open
         self.within, self.begin, self.then, self.gave_up = within, begin, then, Gate()
         self.urls: list[str] = []
         self.told = threading.Condition()
@@ -56,7 +57,7 @@ class Caller(Probe):
         self.gave_up.open()
         if self.then is not None:
             await self.then.passed()
-        return Failure(ErrorClass.TRANSIENT, Cause.TIMEOUT, "No word yet.", open_operation=True)
+        return Failure(ErrorClass.TRANSIENT, Cause.TIMEOUT, "No word yet.", open_operation=self.stays_open)
 
     async def _look(self, job: Job, operation: SentOperation) -> Outcome | NotStarted:
         called = await job.called_back(0)
