@@ -38,7 +38,7 @@ class Holds:
     types: Mapping[str, str] = field(default_factory=dict)
     _failing: Mapping[str, Any] = field(default_factory=dict)
     _spent: Mapping[str, str] = field(default_factory=dict)
-    _midnight: datetime | None = None
+    _day_left: float = 0.0  # seconds
 
     def refresh(self, connection: Connection) -> None:
         moment = read_now(connection)
@@ -48,9 +48,8 @@ class Holds:
 
     async def keep_back(self, job: AttemptJob) -> Later | None:
         """Whether this attempt must wait before it sends anything."""
-        if job.phase == "work" and job.type in self._spent and self._midnight is not None:
-            left = (self._midnight - datetime.now(self._midnight.tzinfo)).total_seconds()
-            return Later(self._spent[job.type], max(1.0, left + random.uniform(0, 60)))  # noqa: S311 - no secret
+        if job.phase == "work" and job.type in self._spent:
+            return Later(self._spent[job.type], self._day_left + random.uniform(1, 60))  # noqa: S311 - no secret
         name = job.connection.name if job.connection else None
         if name is None or name not in self._failing:
             return None
@@ -89,7 +88,7 @@ class Holds:
 
     def _used_up(self, connection: Connection, moment: datetime) -> dict[str, str]:
         now = Now(moment, ZoneInfo(self.zone))
-        self._midnight = now.midnight
+        self._day_left = (now.midnight - moment).total_seconds()
         return spent(connection, self.catalogue, now)
 
 
