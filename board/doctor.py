@@ -112,7 +112,10 @@ def _database(settings: Settings) -> Iterator[Finding]:
 
 
 def _storage(settings: Settings, db: Database) -> Finding:
-    storage = open_storage(settings.storage_url, settings.data_dir)
+    try:
+        storage = open_storage(settings.storage_url, settings.data_dir)
+    except ValueError as error:
+        return Finding("storage", "wrong", f"BOARD_STORAGE_URL: {error}.")
     if problem := Identity(db, storage).problem():
         return Finding("storage", "wrong", problem)
     return Finding("storage", "ok", f"Files are in {storage.where}.")

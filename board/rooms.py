@@ -25,7 +25,7 @@ from board.effects.guard import Guard
 from board.effects.incoming import Incoming, Rights
 from board.files.ledger import Files
 from board.files.storage import open_storage
-from board.ports import Handler
+from board.ports import Handler, Storage
 from board.queue.gate import Gate
 from board.queue.intake_rate import IntakeRate
 from board.queue.ledger_queue import LedgerQueue
@@ -39,7 +39,7 @@ from board.review.decide import Decisions
 from board.review.read import open_summaries
 from board.review.resolve import Resolutions
 from board.review.visits import Visits
-from board.settings import Settings
+from board.settings import EXAMPLES, Settings, SettingsError
 from board.signals.arrivals import Arrivals
 from board.signals.callers import Callers
 from board.signals.carrier import Carrier
@@ -267,7 +267,7 @@ def open_board(settings: Settings, *, handlers: Callable[[], Mapping[str, Handle
     visits = Visits(catalogue)
     files = Files(
         db,
-        open_storage(settings.storage_url, settings.data_dir),
+        _storage(settings),
         settings.data_dir / "uploads",
         settings.max_file,
         max_pixels=settings.max_pixels,
@@ -337,6 +337,13 @@ def open_board(settings: Settings, *, handlers: Callable[[], Mapping[str, Handle
     signals.on(Call.OUTSIDE, board.claims.arrivals.ring)
     signals.on(Call.REVIEWS, board.reviews_changed.ring)
     return board
+
+
+def _storage(settings: Settings) -> Storage:
+    try:
+        return open_storage(settings.storage_url, settings.data_dir)
+    except ValueError as error:
+        raise SettingsError(f"BOARD_STORAGE_URL: {error}. Example: {EXAMPLES['storage_url']}") from None
 
 
 def _carrier(settings: Settings, db: Database, installation: str) -> Carrier | None:

@@ -228,3 +228,11 @@ def test_an_address_that_others_cannot_call_back_is_a_warning(
     assert "BOARD_PUBLIC_URL" in message
     monkeypatch.setenv("BOARD_PUBLIC_URL", "https://board.example.org")
     assert "type" not in found(board("doctor", "--json"))
+
+
+def test_a_bucket_without_a_name_is_wrong(board: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BOARD_STORAGE_URL", "s3://")
+    assert found(board("doctor", "--json"))["storage"][0] == "wrong"
+    answer = board("up", "--port", "0")
+    assert answer.code in (1, 2)
+    assert "BOARD_STORAGE_URL: must name a bucket" in answer.err
