@@ -42,7 +42,8 @@ class Lines:
 
     @property
     def idle(self) -> bool:
-        return not self.calling and not self.ahead
+        """Whether there is nothing to do for it. Not while there may be more: it would have to earn its lines anew."""
+        return not self.calling and not self.ahead and not self.more
 
     def learn(self, seconds: float, *, answered: bool) -> None:
         """What a call has shown: how long it took, and whether there was any answer."""

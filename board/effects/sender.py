@@ -20,7 +20,7 @@ MOST = 200  # calls at the same time to all receivers; a hundred that hang, all 
 # TAKEN_SECONDS, so that nobody else sends it meanwhile.
 STALE = 15.0
 # What came of calls is written together: nobody waits for it, and a commit for each call would cost more than the call.
-GATHER_SECONDS = 0.02
+GATHER_SECONDS = 0.1
 REMEMBERED = 1000  # receivers whose slowness is kept in mind while there is nothing to send
 
 
