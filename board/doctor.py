@@ -26,6 +26,7 @@ from board.catalogue.waits import is_called_back
 from board.db import place
 from board.db.engine import Database
 from board.db.migrate import SchemaError, check
+from board.effects import breaker
 from board.files.identity import Identity
 from board.files.storage import open_storage
 from board.logs import first_line
@@ -100,6 +101,7 @@ def _database(settings: Settings) -> Iterator[Finding]:
             yield key
             yield _storage(settings, db)
             yield from _types(settings, connection)
+            yield from _failing(connection)
             looks = _looks(settings, connection, vault) if vault is not None else []
         for name, trial, view, users in looks:
             for it in trial.look(view, users):
@@ -170,6 +172,15 @@ def _types(settings: Settings, connection: Connection) -> Iterator[Finding]:
                 f"What {row['name']} starts is told to call back at {settings.public_url}, which others may not reach"
             )
             yield Finding("type", "warning", f"{message}. Set BOARD_PUBLIC_URL, for every worker.")
+
+
+def _failing(connection: Connection) -> Iterator[Finding]:
+    for row in breaker.read(connection):
+        if row["until"] is not None:
+            message = (
+                f"It has failed {row['failures']} times in a row and is shut for now. Last trouble: {row['trouble']}"
+            )
+            yield Finding(f"connection {row['connection']}", "warning", message)
 
 
 def _looks(

@@ -9,6 +9,7 @@ import pytest
 from board.access.crypto import new_key
 from board.db import place
 from board.db.engine import Database
+from board.effects import breaker
 from board.files.identity import Identity
 from board.files.local import LocalStorage
 from board.redis_door import connect
@@ -236,3 +237,17 @@ def test_a_bucket_without_a_name_is_wrong(board: Run, monkeypatch: pytest.Monkey
     answer = board("up", "--port", "0")
     assert answer.code in (1, 2)
     assert "BOARD_STORAGE_URL: must name a bucket" in answer.err
+
+
+def test_a_connection_that_is_shut_is_told(board: Run, database_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(breaker, "FAILURES", 1)
+    db = Database(database_url)
+    try:
+        with db.write() as tx:
+            breaker.failed(tx, "leads", "Nobody answers.")
+    finally:
+        db.close()
+    answer = board("doctor", "--json")
+    status, message = found(answer)["connection leads"]
+    assert (answer.code, status) == (0, "warning")
+    assert "Nobody answers." in message
