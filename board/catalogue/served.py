@@ -16,9 +16,8 @@ SHORTEST_RETENTION = 3600.0
 Problem = tuple[str, str]  # path of the field, plain sentence
 
 _LATER = "not yet supported"
-# Handlers of the format that no package brings yet; once one does, it is found before anybody looks here.
-_TO_COME = frozenset({"archive.package"})
-_KINDS_TO_COME = frozenset({"image", "document", "table", "video"})
+# Kinds of handlers that the format knows and no package brings yet.
+_KINDS_TO_COME = frozenset({"video"})
 
 
 def problems_of_type(spec: TypeSpec, handlers: Mapping[str, Handler], connections: Mapping[str, str]) -> list[Problem]:
@@ -43,7 +42,7 @@ def _handler(spec: TypeSpec, handlers: Mapping[str, Handler], connections: Mappi
     block = spec.handler
     handler = handlers.get(block.use)
     if handler is None or "work" not in getattr(handler, "phases", ("work",)):
-        if block.use in _TO_COME or block.use.partition(".")[0] in _KINDS_TO_COME:
+        if block.use.partition(".")[0] in _KINDS_TO_COME:
             yield "handler.use", f"“{block.use}” is {_LATER}"
             return
         names = sorted(name for name, it in handlers.items() if "work" in getattr(it, "phases", ("work",)))

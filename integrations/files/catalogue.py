@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from board.ports import Handler
+from integrations.files.archive.handler import Package
 from integrations.files.documents.make import MAKERS as DOCUMENTS
 from integrations.files.documents.options import OPTIONS as DOCUMENT_OPTIONS
 from integrations.files.handler import FileHandler
@@ -17,4 +18,4 @@ def all_handlers() -> list[Handler]:
     pool = Pool()
     makers = IMAGES | DOCUMENTS | TABLES
     options = IMAGE_OPTIONS | DOCUMENT_OPTIONS | TABLE_OPTIONS
-    return [FileHandler(name, make, options[name], pool) for name, make in makers.items()]
+    return [*(FileHandler(name, make, options[name], pool) for name, make in makers.items()), Package(pool)]

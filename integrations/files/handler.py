@@ -28,11 +28,11 @@ from integrations.files.pool import Pool
 
 # Part of every recipe: raised when the same options give other content, so that old results are not taken for new.
 VERSION = 1
-_MARGIN = 2.0  # seconds of the task's time-out that are left for keeping what was made
-
+MARGIN = 2.0  # seconds of the task's time-out that are left for keeping what was made
+NO_FILE = 'The payload names no file. Upload one with POST /files and name it as {"file": "file_…"}.'
 _PARTS = "parts"  # the fact that says how many files were made of one, where it is more than one
 
-Make = Callable[[str, str, int, dict[str, Any]], Any]
+Make = Callable[..., Any]  # of one file: (path, folder, most pixels, options)
 
 
 class FileHandler:
@@ -55,10 +55,9 @@ class FileHandler:
     async def run(self, job: Job) -> Outcome:
         file_ids = wanted_files(job)
         if not file_ids:
-            message = 'The payload names no file. Upload one with POST /files and name it as {"file": "file_…"}.'
-            return Failure(ErrorClass.PERMANENT, Cause.PRECONDITION, message)
+            return Failure(ErrorClass.PERMANENT, Cause.PRECONDITION, NO_FILE)
         options = values(self._options, job.options)
-        end = asyncio.get_running_loop().time() + max(1.0, job.timeout - _MARGIN)
+        end = asyncio.get_running_loop().time() + max(1.0, job.timeout - MARGIN)
         made: list[JsonObject] = []
         bad: list[tuple[str, str]] = []
         for number, file_id in enumerate(file_ids):
@@ -83,14 +82,15 @@ class FileHandler:
                     job.files.slots, max(1.0, seconds), self._make, str(path), folder, job.files.max_pixels, options
                 )
             parts = made if isinstance(made, list) else [made]
-            shown = []
+            kept = []
             for number, part in enumerate(parts):
+                check_size(Path(part["path"]), job)
                 facts = {name: value for name, value in part.items() if name not in ("path", "suffix", "ending")}
                 facts |= {_PARTS: len(parts)} if len(parts) > 1 else {}
                 name = _new_name(about.name, part["suffix"], part["ending"])
                 recipe = self._recipe(about, options, number)
-                shown.append(_shown(await job.files.keep(Path(part["path"]), name, recipe=recipe, facts=facts), about))
-            return shown
+                kept.append(shown(await job.files.keep(Path(part["path"]), name, recipe=recipe, facts=facts), about))
+            return kept
 
     async def _found(self, job: Job, about: StoredFile, options: dict[str, Any]) -> list[JsonObject] | None:
         """All parts that were made of this file before; None where one is missing."""
@@ -100,7 +100,7 @@ class FileHandler:
             if part is None:
                 return None
             parts.append(part)
-        return [_shown(part, about) for part in parts]
+        return [shown(part, about) for part in parts]
 
     def _recipe(self, about: StoredFile, options: dict[str, Any], number: int) -> str:
         stem = about.name.rpartition(".")[0] or about.name
@@ -108,8 +108,13 @@ class FileHandler:
         return hashlib.sha256(json.dumps(whole, sort_keys=True).encode()).hexdigest()
 
 
-def wanted_files(job: Job) -> Sequence[str]:
-    """`inputs.file`, or every one of `inputs.files`; without them all of the payload's `files`, or its first file."""
+def wanted_files(job: Job, *, every: bool = False) -> Sequence[str]:
+    """`inputs.file`, or every one of `inputs.files`; without them all of the payload's `files`, or its first file.
+
+    every: all files of `inputs`, wherever they stand; without `inputs` all of the payload."""
+    if every:
+        first = [_as_references(job.inputs.get(name)) for name in ("files", "file")]
+        return job.files.named_in([*first, job.inputs])
     for source in (job.inputs, job.payload):
         for name in ("files", "file"):
             if name in source and (named := job.files.named_in(_as_references(source[name]))):
@@ -136,9 +141,16 @@ def _told(made: list[JsonObject], bad: list[tuple[str, str]]) -> Outcome:
     return Success(result=result)
 
 
-def _shown(file: StoredFile, source: StoredFile) -> JsonObject:
-    shown = {"file_id": file.file_id, "name": file.name, "type": file.type, "bytes": file.bytes}
-    return {"notes": [], **file.facts, **shown, "file": file.file_id, "source": source.file_id}
+def shown(file: StoredFile, source: StoredFile | None = None) -> JsonObject:
+    """A kept file as a task's result shows it. source: the one that it was made from."""
+    names = {"file_id": file.file_id, "name": file.name, "type": file.type, "bytes": file.bytes, "file": file.file_id}
+    return {"notes": [], **file.facts, **names} | ({"source": source.file_id} if source else {})
+
+
+def check_size(path: Path, job: Job) -> None:
+    """Of what was made. Raises BadFile where it is more than the board keeps."""
+    if (size := path.stat().st_size) > job.files.max_bytes:
+        raise BadFile(f"What was made has {size} bytes; a file may have {job.files.max_bytes} (BOARD_MAX_FILE).")
 
 
 def _new_name(name: str, suffix: str, ending: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import atexit
+import errno
 import multiprocessing
 import os
 import threading
@@ -13,11 +14,13 @@ from typing import ParamSpec, TypeVar
 
 from pebble import ProcessExpired, ProcessPool
 
+from board.ports import StorageError
 from integrations.files import child
 from integrations.files.bad_file import BadFile
 
 # After so many files a child is replaced: what libraries leak stays small, and a start costs half a second.
 FILES_PER_CHILD = 500
+_FULL = (errno.ENOSPC, errno.EDQUOT)
 Given = ParamSpec("Given")
 Result = TypeVar("Result")
 
@@ -35,7 +38,7 @@ class Pool:
         """Run a function of a module in a child. most: how many children there may be; the first call decides.
 
         Raises BadFile: what the function says, or that it took more time or memory than a file may. When this is
-        cancelled, the child is killed.
+        cancelled, the child is killed. Raises StorageError where the disk is full.
         """
         future = self._opened(most).schedule(work, args=args, kwargs=kwargs, timeout=seconds)
         try:
@@ -49,6 +52,10 @@ class Pool:
             raise BadFile("It needs more memory than a file may have to be worked on.") from error
         except ProcessExpired as error:
             raise BadFile("The program that works on it broke off; the file is damaged, or made to do harm.") from error
+        except OSError as error:  # after ProcessExpired, which is one too
+            if error.errno not in _FULL:
+                raise
+            raise StorageError("The disk for temporary files is full. Free some space.", transient=True) from error
 
     def _opened(self, most: int) -> ProcessPool:
         with self._lock:

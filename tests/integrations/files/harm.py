@@ -36,6 +36,10 @@ def refuse(message: str) -> None:
     raise BadFile(message)
 
 
+def fill_the_disk(number: int) -> None:
+    raise OSError(number, os.strerror(number))
+
+
 def meet(folder: str, most: int, number: int) -> int:
     """Wait until `most` of these run at the same time."""
     (Path(folder) / str(number)).touch()

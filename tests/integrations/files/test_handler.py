@@ -167,6 +167,7 @@ def test_every_handler_says_its_options() -> None:
         "document.preview": ("pages", "size", "format", "quality"),
         "table.check": ("encoding", "delimiter", "sheet"),
         "table.convert": ("encoding", "delimiter", "sheet", "format", "to_encoding", "to_delimiter"),
+        "archive.package": ("name",),
     }
 
 
@@ -206,3 +207,13 @@ def test_a_table_from_end_to_end(board: WorkingBoard) -> None:
     [made] = board.data()["result"]["files"]
     assert (made["name"], made["rows"], made["doubled"]) == ("任务表.csv", 7, ["ID"])
     assert "12345678901234567890" in content(board, made["file_id"]).decode("utf-8-sig")
+
+
+def test_what_grows_beyond_the_limit_of_a_file_is_refused_in_words(
+    board: WorkingBoard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    board.apply(types=[{"name": "trial", "handler": {"use": "table.convert"}}])
+    source = store(board, "tables/d_gb18030.csv")
+    monkeypatch.setattr(board.board.files, "max_file", 200)
+    board.submit(payload=source)
+    assert "BOARD_MAX_FILE" in board.wait("T-1", "failed")["last_error"]

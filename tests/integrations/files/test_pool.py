@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
 import signal
 import subprocess
@@ -14,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from board.ports import StorageError
 from integrations.files import child
 from integrations.files.bad_file import BadFile
 from integrations.files.pool import Pool
@@ -77,6 +79,14 @@ async def test_what_a_file_does_costs_one_child(pool: Pool, what: object, given:
     with pytest.raises(BadFile, match=word):
         await pool.run(1, 2.0 if what is harm.hang else SOON, what, *given)  # type: ignore[arg-type]
     assert await pool.run(1, SOON, os.getpid) != os.getpid()
+
+
+async def test_a_full_disk_is_no_fault_of_the_file(pool: Pool) -> None:
+    with pytest.raises(StorageError, match="full") as raised:
+        await pool.run(1, SOON, harm.fill_the_disk, errno.ENOSPC)
+    assert raised.value.transient
+    with pytest.raises(PermissionError):
+        await pool.run(1, SOON, harm.fill_the_disk, errno.EACCES)
 
 
 async def test_a_mistake_of_ours_is_an_error_and_no_bad_file(pool: Pool) -> None:

@@ -1,0 +1,1 @@
+"""Archives: all files of a task in one."""
