@@ -23,7 +23,7 @@ from board.rates import parse_rate
 PREFIX = "bk_"  # lets people, and scanners for leaked secrets, see what it is
 BOOTSTRAP = "bootstrap"  # the name of the key in BOARD_BOOTSTRAP_API_KEY; no stored key may take it
 # For each new task so many entries of an index are counted at most, which takes some ten milliseconds.
-MOST_WAITING = 100_000
+MOST_WAITING = 20_000
 _HINT_LENGTH = 8  # the prefix and five characters: tells keys apart, 226 bits remain secret
 # A name stands in histories and in `reviewers: [key:NAME]`, and in lists with commas.
 _NAME = re.compile(r"[\w.-]+( [\w.-]+)*")

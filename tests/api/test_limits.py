@@ -69,7 +69,7 @@ def test_of_a_keys_tasks_no_more_wait_than_it_may(api: Api) -> None:
     assert post("e").status_code == 201
 
 
-@pytest.mark.parametrize("bound", [0, -1, 100_001, "many"])
+@pytest.mark.parametrize("bound", [0, -1, 20_001, "many"])
 def test_a_wrong_bound_is_refused_by_its_field(api: Api, bound: object) -> None:
     answer = api.post("/keys", json={"name": "n8n", "scopes": ["submit"], "limits": {"max_waiting": bound}})
     assert (answer.status_code, answer.json()["details"][0]["field"]) == (422, "limits.max_waiting")
