@@ -1,7 +1,7 @@
 # make run [ARGS="--port 8123 --demo"]   start the board (first use: makes .venv and installs)
 # make test [TESTS="tests/tasks -k claim"] run the test suite
 # make chaos                               kill workers at every point of a call (make test does a part of it)
-# make soak [SOAK=10]                      shares, waits and losses over a long time, printed (make test does a part of it)
+# make soak [SOAK=3]                       shares, waits and losses over a long time, printed (make test does a part of it)
 # make bench [BENCH="drain intake"]       measure speed, beside other queues on the same server (docs/performance.md)
 # make dify-plugin                         pack the tools for Dify as dist/ai-task-board.difypkg
 # make lint                                style, types and import rules
@@ -11,7 +11,7 @@
 PYTHON ?= python3
 ARGS ?=
 TESTS ?=
-SOAK ?= 10
+SOAK ?= 3
 BENCH ?=
 VENV := .venv
 BIN := $(VENV)/bin
