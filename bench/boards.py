@@ -84,9 +84,10 @@ class MeasuredBoard:
         intake = self.board.intake
         bodies = self.bodies(count, type, **parts)
         with self.board.db.write() as tx:
+            seen = intake.look(tx)
             for begin in range(0, count, CHUNK):
                 chunk = bodies[begin : begin + CHUNK]
-                intake.store(tx, [(body, intake.prepare(tx, body, CALLER)) for body in chunk], CALLER)
+                intake.store(tx, [(body, intake.prepare(tx, body, CALLER, seen=seen)) for body in chunk], CALLER)
 
     def unfinished(self) -> bool:
         with self.board.db.read() as connection:

@@ -67,7 +67,7 @@ class Keeper:
         # Grace times and lost leases are looked after everywhere: their statements are guarded, and neither may wait
         # for a leader. The rest would only be done twice.
         self.chores: tuple[Chore, ...] = (
-            Chore("find out who leads", self._leader.seek, LOOK_SECONDS, alone=False),
+            Chore("find out who leads", self._seek, LOOK_SECONDS, alone=False),
             Chore("finish grace times", lambda: sweep.finish_grace(db, ledger), 1.0, alone=False),
             Chore("rescue lost leases", lambda: sweep.rescue_leases(db, ledger, catalogue), min(10.0, lease), False),
             Chore("wake those who wait for a call", lambda: sweep.wake_waiting(db, ledger), 1.0, alone=True),
@@ -93,6 +93,10 @@ class Keeper:
     def do(self, chore: Chore) -> Any:
         """Its result; nothing is done where another process leads."""
         return chore.work() if self._leader.leads or not chore.alone else None
+
+    def _seek(self) -> None:
+        """Without a result: to lead makes nothing ready, and nobody need look for work because of it."""
+        self._leader.seek()
 
     def _archive_old(self) -> None:
         with suppress(Busy):  # somebody called `board archive`

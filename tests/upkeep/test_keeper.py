@@ -21,7 +21,7 @@ def keeper_of(working: OpenWorking) -> Keeper:
 
 def seek(keeper: Keeper) -> None:
     [seeking] = [chore for chore in keeper.chores if chore.what == "find out who leads"]
-    keeper.do(seeking)
+    assert not keeper.do(seeking), "to lead makes nothing ready: nobody looks for work because of it"
 
 
 def test_what_only_the_leader_does_nobody_else_does(working: OpenWorking) -> None:
