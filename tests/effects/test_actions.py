@@ -322,3 +322,22 @@ def test_content_that_was_corrected_after_a_refusal_is_sent_anew(working: OpenWo
     assert b"worng" in first.body
     assert json.loads(second.body)["task"]["payload"] == {"text": "right"}
     assert verified(second, SECRET)
+
+
+def test_a_daily_cap_of_calls_holds_the_next_one_back_until_midnight(working: OpenWorking, receiver: Receiver) -> None:
+    """B011: where the connection sets one; the task says why it waits and until when."""
+    board = working()
+    publishing(board, receiver.url, limits={"per_day": 1})
+    board.submit("T-1", type="publish")
+    board.wait("T-1", "done")
+    board.submit("T-2", type="publish")
+    board.until(lambda: board.kinds("T-2")[-1] == "work_done" and board.task("T-2")["held_by"] is not None)
+    heart = board.board
+    with heart.db.read() as connection:
+        waits = heart.task_document(connection, board.task("T-2"))["waiting_for"]
+    assert waits["code"] == "limit"
+    assert "The limit of the connection hook is reached. The next one may start at " in waits["message"]
+    assert len(receiver.requests) == 1
+    board.at(86_400)
+    board.wait("T-2", "done", timeout=30)
+    assert len(receiver.wait_for(2)) == 2
