@@ -16,8 +16,6 @@ SHORTEST_RETENTION = 3600.0
 Problem = tuple[str, str]  # path of the field, plain sentence
 
 _LATER = "not yet supported"
-# Kinds of handlers that the format knows and no package brings yet.
-_KINDS_TO_COME = frozenset({"video"})
 
 
 def problems_of_type(spec: TypeSpec, handlers: Mapping[str, Handler], connections: Mapping[str, str]) -> list[Problem]:
@@ -42,9 +40,6 @@ def _handler(spec: TypeSpec, handlers: Mapping[str, Handler], connections: Mappi
     block = spec.handler
     handler = handlers.get(block.use)
     if handler is None or "work" not in getattr(handler, "phases", ("work",)):
-        if block.use.partition(".")[0] in _KINDS_TO_COME:
-            yield "handler.use", f"“{block.use}” is {_LATER}"
-            return
         names = sorted(name for name, it in handlers.items() if "work" in getattr(it, "phases", ("work",)))
         yield "handler.use", f"“{block.use}” is not a handler of this board; there are: {', '.join(names)}"
         return

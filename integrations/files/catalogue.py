@@ -12,10 +12,12 @@ from integrations.files.images.options import OPTIONS as IMAGE_OPTIONS
 from integrations.files.pool import Pool
 from integrations.files.tables.make import MAKERS as TABLES
 from integrations.files.tables.options import OPTIONS as TABLE_OPTIONS
+from integrations.files.video.make import MAKERS as VIDEOS
+from integrations.files.video.options import OPTIONS as VIDEO_OPTIONS
 
 
 def all_handlers() -> list[Handler]:
     pool = Pool()
-    makers = IMAGES | DOCUMENTS | TABLES
-    options = IMAGE_OPTIONS | DOCUMENT_OPTIONS | TABLE_OPTIONS
+    makers = IMAGES | DOCUMENTS | TABLES | VIDEOS
+    options = IMAGE_OPTIONS | DOCUMENT_OPTIONS | TABLE_OPTIONS | VIDEO_OPTIONS
     return [*(FileHandler(name, make, options[name], pool) for name, make in makers.items()), Package(pool)]

@@ -22,7 +22,7 @@ _IOPRIO_SET = {"x86_64": 251, "aarch64": 30}
 def begin(parent: int) -> None:
     """Called once in each child. parent: the process id whose death ends it."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # a Ctrl-C in the terminal is the parent's to answer
-    _die_with(parent)
+    die_with(parent)
     with suppress(OSError):
         os.nice(NICENESS)
     _be_last_at_the_disk()
@@ -31,7 +31,8 @@ def begin(parent: int) -> None:
     import integrations.files.images.open  # noqa: F401 - loaded once for all files that come
 
 
-def _die_with(parent: int) -> None:
+def die_with(parent: int) -> None:
+    """Ask the system to kill this process when its parent dies, however that happens. Linux only."""
     if sys.platform != "linux":
         return
     with suppress(OSError, AttributeError):

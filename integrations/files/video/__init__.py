@@ -1,0 +1,1 @@
+"""Films: brought into a form that browsers play, and a picture out of them. ffmpeg does the work."""
