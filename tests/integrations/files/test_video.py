@@ -14,10 +14,10 @@ from PIL import Image
 
 from integrations.files.bad_file import BadFile
 from integrations.files.options import values
+from integrations.files.pool import Pool
 from integrations.files.video import ffmpeg
 from integrations.files.video.make import MAKERS
 from integrations.files.video.options import OPTIONS
-from integrations.files.pool import Pool
 from tests.integrations.files.test_handler import store
 from tests.integrations.files.test_pool import told_pid, until_gone
 from tests.rig.working import OpenWorking
