@@ -91,7 +91,6 @@ def test_what_is_taken(part: dict[str, Any]) -> None:
     [
         ({"owner": "sales"}, "owner"),
         ({"fields": [{"name": "region", "kind": "choice", "options": ["EU", "CN"]}]}, "fields"),
-        ({"handler": {"use": "video.thumbnail"}}, "handler.use"),
         ({"review": {"risk": "{{ payload.risk }}"}}, "review.risk"),
         ({"review": {"sample": 5}}, "review.sample"),
         ({"review": {"reviewers": ["sales"]}}, "review.reviewers"),
