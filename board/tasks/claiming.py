@@ -129,6 +129,8 @@ def _candidates(dialect: str, pool: Pool, suspects: bool) -> Select[Any]:
     return found.with_for_update(skip_locked=True) if dialect == "postgresql" else found
 
 
+# The status in an expression: SQLite would else look through all that has this status, once for each given row.
+_NOW = func.coalesce(tasks.c.status, "")
 _CLAIMED = {"id": tasks.c.id, "was": tasks.c.status}
 _STARTED = ("task", "number", "phase", "round", "worker", "type_version", "started_at")
 
@@ -143,7 +145,7 @@ def _claiming(dialect: str) -> Compound:
     moment, worker = bindparam("moment", type_=UtcTime()), bindparam("worker", type_=Text())
     claim = (
         update(tasks)
-        .where(keyed(dialect, tasks.c.id, rows), tasks.c.status.in_([Status.PENDING, Status.RETRYING]))
+        .where(keyed(dialect, tasks.c.id, rows), _NOW.in_([Status.PENDING, Status.RETRYING]))
         .values(
             status=Status.RUNNING,
             lease_owner=worker,

@@ -17,6 +17,7 @@ from sqlalchemy import (
     RowMapping,
     Update,
     bindparam,
+    func,
     insert,
     literal,
     or_,
@@ -119,11 +120,9 @@ def _settling(dialect: str, move: Move, same: tuple[str, ...], differ: tuple[str
     def values(names: Mapping[str, str]) -> dict[str, Any]:
         return {column: value[name] for column, name in names.items() if name in value}
 
-    guards = [
-        keyed(dialect, tasks.c.id, rows),
-        tasks.c.lease_token == rows.c.lease_token,
-        tasks.c.status == Status.RUNNING,
-    ]
+    # The status in an expression: SQLite would else look through all that runs, once for each given row.
+    running = func.coalesce(tasks.c.status, "") == Status.RUNNING
+    guards = [keyed(dialect, tasks.c.id, rows), tasks.c.lease_token == rows.c.lease_token, running]
     guards.append(tasks.c.phase.in_(list(rule.phases)))
     if move is not Move.STOP:
         guards.append(tasks.c.cancel_requested.is_(False))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from typing import Any
 
 import pytest
@@ -142,3 +142,21 @@ def test_the_first_rows_of_an_empty_board(db: Database) -> None:
         assert set(connection.execute(select(tasks.c.status)).scalars()) == {"done"}
     if db.is_sqlite:  # PostgreSQL rightly reads a table of a hundred rows as a whole
         check(found)
+
+
+def test_claims_and_ends_on_a_young_database_without_statistics(sqlite_url: str) -> None:
+    """SQLite makes none by itself, and would take any index on the status for a good one."""
+    ledger = Ledger()
+    with closing(Database(sqlite_url)) as db:
+        with db.write() as tx:
+            ledger.create(tx, [new_task(f"N-{number}") for number in range(MANY)], CALLER)
+        with written(db) as found, db.write() as tx:
+            rows = claim_lane(tx, ledger, lane=2, limit=MANY)
+            ends = [Settlement(Lease(row["id"], row["lease_token"]), Move.SUCCEED) for row in rows]
+            assert len(ledger.settle_many(tx, ends, WORKER)) == MANY
+            tx.rollback()
+    changes = [plan for plan in found if "each_row" in plan]
+    assert len(changes) >= 2
+    for plan in changes:
+        assert "USING INTEGER PRIMARY KEY" in plan or "autoindex" in plan, plan
+        assert not re.search(r"ix_tasks_(status|type|leases|ready)", plan), plan
