@@ -1,4 +1,7 @@
-"""Work on files by this machine: pictures, documents, tables, films, archives. Parsing happens in child processes that may be lost without harm."""
+"""Work on files by this machine: pictures, documents, tables, films, archives.
+
+Parsing happens in child processes that may be lost without harm.
+"""
 
 from __future__ import annotations
 
