@@ -1,0 +1,121 @@
+"""The one module of the board that integrations may import: what a handler gets, and what it answers.
+
+A handler does the `work` of a task (asks Dify, makes a thumbnail) or its `act` (calls a webhook). It never writes
+a task row and never opens a connection of its own: it reads a `Job`, talks through `job.http`, announces every
+call that matters outside with `job.send()`, and returns an `Outcome`. Settling is the board's business.
+"""
+
+from board.ports.files import (
+    ContentGone,
+    FileMissing,
+    JobFiles,
+    Storage,
+    StorageError,
+    StorageMaker,
+    StoredFile,
+)
+from board.ports.handler import (
+    ConnectionUser,
+    Demo,
+    Handler,
+    Tester,
+    Tried,
+)
+from board.ports.http import (
+    Answer,
+    Http,
+    HttpError,
+    Lost,
+    NotSent,
+    Refused,
+    StreamedAnswer,
+)
+from board.ports.job import (
+    CANCELLED,
+    AlreadyConfirmed,
+    ConnectionView,
+    FormAnswer,
+    Job,
+    OperationBusy,
+    OperationConflict,
+    SentOperation,
+    Stopped,
+)
+from board.ports.outcome import (
+    AskReason,
+    CalledBack,
+    Cause,
+    ErrorClass,
+    Failure,
+    Json,
+    JsonObject,
+    Later,
+    NeedsInput,
+    NotStarted,
+    Outcome,
+    Success,
+    UnknownOutcome,
+    Wait,
+)
+
+# Reading and writing of texts and tables, which handlers share with the board's own imports and exports.
+from board.sheets.decode import ENCODINGS, BadText, decode
+from board.sheets.read import read_table
+from board.sheets.read_csv import DELIMITERS
+from board.sheets.table import BadTable, Table
+from board.sheets.write import WRITTEN, write_csv, write_xlsx
+
+__all__ = [
+    "CANCELLED",
+    "DELIMITERS",
+    "ENCODINGS",
+    "WRITTEN",
+    "AlreadyConfirmed",
+    "Answer",
+    "AskReason",
+    "BadTable",
+    "BadText",
+    "CalledBack",
+    "Cause",
+    "ConnectionUser",
+    "ConnectionView",
+    "ContentGone",
+    "Demo",
+    "ErrorClass",
+    "Failure",
+    "FileMissing",
+    "FormAnswer",
+    "Handler",
+    "Http",
+    "HttpError",
+    "Job",
+    "JobFiles",
+    "Json",
+    "JsonObject",
+    "Later",
+    "Lost",
+    "NeedsInput",
+    "NotSent",
+    "NotStarted",
+    "OperationBusy",
+    "OperationConflict",
+    "Outcome",
+    "Refused",
+    "SentOperation",
+    "Stopped",
+    "Storage",
+    "StorageError",
+    "StorageMaker",
+    "StoredFile",
+    "StreamedAnswer",
+    "Success",
+    "Table",
+    "Tester",
+    "Tried",
+    "UnknownOutcome",
+    "Wait",
+    "decode",
+    "read_table",
+    "write_csv",
+    "write_xlsx",
+]
