@@ -9,8 +9,9 @@ import multiprocessing
 import os
 import threading
 from collections.abc import Callable
+from concurrent.futures import Future
 from concurrent.futures import TimeoutError as TookTooLong
-from typing import ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 from pebble import ProcessExpired, ProcessPool
 
@@ -31,6 +32,7 @@ class Pool:
     def __init__(self) -> None:
         self._pool: ProcessPool | None = None
         self._lock = threading.Lock()
+        self._running: set[Future[Any]] = set()
 
     async def run(
         self, most: int, seconds: float, work: Callable[Given, Result], *args: Given.args, **kwargs: Given.kwargs
@@ -41,6 +43,7 @@ class Pool:
         cancelled, the child is killed. Raises StorageError where the disk is full.
         """
         future = self._opened(most).schedule(work, args=args, kwargs=kwargs, timeout=seconds)
+        self._running.add(future)
         try:
             return await asyncio.wrap_future(future)
         except asyncio.CancelledError:
@@ -56,6 +59,8 @@ class Pool:
             if error.errno not in _FULL:
                 raise
             raise StorageError("The disk for temporary files is full. Free some space.", transient=True) from error
+        finally:
+            self._running.discard(future)
 
     def _opened(self, most: int) -> ProcessPool:
         with self._lock:
@@ -72,9 +77,15 @@ class Pool:
             return self._pool
 
     def close(self) -> None:
-        """End the children, whatever they do."""
+        """End the children, whatever they do. Whoever waits for one is cancelled."""
         with self._lock:
             pool, self._pool = self._pool, None
-        if pool is not None:
+        if pool is None:
+            return
+        try:
             pool.stop()  # type: ignore[no-untyped-call]
             pool.join(5)
+        finally:
+            # A child that ends in the same moment may leave its future open, and a worker would wait for it for ever.
+            for future in list(self._running):
+                future.cancel()

@@ -117,6 +117,24 @@ def test_closing_ends_the_children_whatever_they_do(tmp_path: Path) -> None:
     until_gone(int((tmp_path / "pid").read_text()))
 
 
+async def test_closing_leaves_nobody_waiting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where the pool has lost sight of the child that was worked in."""
+    pool = Pool()
+    running = asyncio.create_task(pool.run(1, SOON, harm.tell_and_hang, str(tmp_path / "pid")))
+    await asyncio.to_thread(told_pid, tmp_path / "pid")
+    lost = pool._pool
+    assert lost is not None
+    with monkeypatch.context() as patched:
+        patched.setattr(lost, "stop", lambda: None)
+        patched.setattr(lost, "join", lambda _: None)
+        await asyncio.to_thread(pool.close)
+        with pytest.raises(asyncio.CancelledError):
+            await asyncio.wait_for(running, SOON / 2)
+    lost.stop()  # type: ignore[no-untyped-call]
+    await asyncio.to_thread(lost.join, SOON)
+    await asyncio.to_thread(until_gone, int((tmp_path / "pid").read_text()))
+
+
 async def test_a_child_is_nicer_than_its_parent(pool: Pool) -> None:
     assert await pool.run(1, SOON, os.nice, 0) >= os.nice(0) + child.NICENESS
 
