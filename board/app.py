@@ -31,6 +31,7 @@ from board.api import (
     tasks,
     workers,
 )
+from board.api.taking import Taking
 from board.rooms import Board
 from board.tools import dify, mcp_door
 
@@ -52,6 +53,7 @@ def build_app(board: Board) -> FastAPI:
         lifespan=_lifespan,
     )
     app.state.board = board
+    app.state.taking = Taking(board)
     errors.install(app)
     # bulk before tasks, whose address /tasks/{task_id} would take it
     rooms = (

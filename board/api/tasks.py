@@ -10,7 +10,7 @@ from fastapi import APIRouter, Header, Query, Request
 from fastapi.responses import JSONResponse, Response
 from pydantic import BeforeValidator, Field
 
-from board.access.rights import Act, Actor
+from board.access.rights import Act
 from board.api.bulk import flags
 from board.api.deps import (
     CHANNEL,
@@ -27,6 +27,7 @@ from board.api.deps import (
 )
 from board.api.streaming import DESCRIBED, may_follow, wants_stream
 from board.api.strict import StrictRoute, listing, ok
+from board.api.taking import Asked, taking
 from board.api.waiting import SETTLED, until_settled
 from board.db.pages import BadCursor
 from board.following import EventStream, Following, last_event, look
@@ -34,9 +35,8 @@ from board.rooms import Board
 from board.signals.callers import Caller
 from board.tasks import edit, history, read, view
 from board.tasks.intake import Taken, TaskIn
-from board.tasks.ledger import find
 from board.tasks.states import TERMINAL
-from board.tasks.visible import missing, visible
+from board.tasks.visible import visible
 
 router = APIRouter(prefix="/tasks", tags=["tasks"], route_class=StrictRoute)
 
@@ -64,21 +64,10 @@ async def create_task(
     """
     streamed = wants_stream(request.headers.get("accept"))
 
-    def take(caller: Caller) -> tuple[Taken, dict[str, Any]]:
-        by = actor.by(CHANNEL)
-        with board.db.read() as connection:
-            prepared = board.intake.prepare(connection, body, by, _utf8(idempotency_key), waited=bool(wait) or streamed)
-        with board.db.write() as tx:
-            taken = board.intake.store(tx, [(body, prepared)], by, actor.may_operate)[0]
-            board.intake_rate.charge(tx, actor, int(taken.created))
-            if (wait or streamed) and taken.id is not None:
-                caller.follow(taken.id)
-        with board.db.read() as connection:
-            return taken, _answer(board, actor, connection, taken, caller)
-
     with ExitStack() as leaving:
         caller = leaving.enter_context(board.signals.callers.open())
-        taken, document = await in_thread(lambda: take(caller))
+        asked = Asked(body, actor, _utf8(idempotency_key), bool(wait) or streamed, caller)
+        taken, document = await taking(request).take(asked)
         status = 201 if taken.created else 200
         if streamed:
             leaving.pop_all()  # the stream lets go of the caller
@@ -238,19 +227,6 @@ def list_attempts(task_id: str, board: TheBoard, actor: TheActor) -> JSONRespons
     with board.db.read() as connection:
         row = visible(connection, actor, task_id)
         return listing([read.attempt_document(item) for item in read.attempts_of(connection, row["id"])])
-
-
-def _answer(board: Board, actor: Actor, connection: Any, taken: Taken, caller: Caller) -> dict[str, Any]:
-    """The task; only its ID and status where no more of it is left, or where it is somebody else's."""
-    if taken.archived_status is not None:
-        return {"task_id": taken.task_id, "status": taken.archived_status}
-    row = find(connection, taken.task_id)
-    if row is None:  # archived since it was found
-        raise missing(connection, taken.task_id)
-    if not actor.may(Act.READ, own=row["requester"] == actor.identity):
-        return {"task_id": taken.task_id, "status": row["status"]}
-    caller.seen = row["event_seq"]
-    return board.task_document(connection, row)
 
 
 def _utf8(header: str | None) -> str | None:

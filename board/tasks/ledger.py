@@ -136,6 +136,12 @@ def find(connection: Connection, task_id: str) -> RowMapping | None:
     return connection.execute(select(tasks).where(tasks.c.task_id == task_id)).mappings().first()
 
 
+def find_all(connection: Connection, task_ids: Collection[str]) -> dict[str, RowMapping]:
+    """The rows of those that are there, by their IDs."""
+    rows = connection.execute(select(tasks).where(tasks.c.task_id.in_(task_ids))).mappings()
+    return {row["task_id"]: row for row in rows.all()}
+
+
 def retired(connection: Connection, task_id: str) -> RowMapping | None:
     """What is left of a task that was archived: its ID, last status, and when that was."""
     return connection.execute(select(retired_ids).where(retired_ids.c.task_id == task_id)).mappings().first()
