@@ -199,7 +199,7 @@ def test_the_number_that_waits_grows_without_a_reload(site: Site, address: str, 
     site.review("T-1")
     inside.goto(address)
     expect(inside.locator("[data-waiting]")).to_have_text("1")
-    hint = inside.get_by_role("link", name="New reviews came in")
+    hint = inside.get_by_role("link", name="1 new review: show it")
     expect(hint).not_to_be_visible()
     site.review("T-2")
     inside.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
