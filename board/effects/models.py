@@ -141,6 +141,7 @@ class OperationWait(SQLModel, table=True):
     attempt does not wait any more."""
 
     __tablename__ = "operation_waits"
+    __table_args__ = (Index("ix_operation_waits_operation", "operation"),)
 
     task: int = Field(sa_column=Column(BigId, ForeignKey("tasks.id", ondelete="CASCADE"), primary_key=True))
     attempt: int = Field(sa_column=Column(BigInteger(), nullable=False))

@@ -301,9 +301,15 @@ class Consumer:
 
     def _take_all(self) -> list[tuple[Holding, list[Claimed]]]:
         """Claim for the slots of each pool. Empty when there is nothing to begin."""
-        found = []
+        found: list[tuple[Holding, list[Claimed]]] = []
         for pool, holding in self._pools.items():
-            if claimed := self._take(pool, holding):
+            try:
+                claimed = self._take(pool, holding)
+            except Exception:
+                if not found:
+                    raise
+                break  # what was claimed for the others must begin; the next look meets the same trouble, and tells it
+            if claimed:
                 found.append((holding, claimed))
         return found
 

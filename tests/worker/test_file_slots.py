@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from sqlalchemy.exc import OperationalError
 
 from board.ports import Job, Outcome, Success
 from tests.rig.valkey import ValkeyServer
@@ -112,3 +113,33 @@ def test_a_stop_hands_back_what_works_on_files(working: OpenWorking) -> None:
     board.stop()
     task = board.task("H-0")
     assert (task["status"], task["retry_count"], task["crash_count"]) == ("pending", 0, 0)
+
+
+def test_what_was_claimed_begins_though_the_claim_for_files_fails(
+    working: OpenWorking, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As when the database goes away between the two: else it would be held, and its lease renewed, for ever."""
+    held = Held()
+    light = Probe(held.run)
+    board = working(light, start=False)
+    board.type("light", "probe")
+    consumer = board.board.make_consumer()
+    claim = consumer._queue.claim
+    failed: list[str] = []
+
+    def fails(wanted: Any) -> Any:
+        if wanted.scope.pool == "files" and held.begun == [] and board.task("L-0")["status"] == "running":
+            failed.append(wanted.scope.pool)
+            raise OperationalError("claim", {}, Exception("away"))
+        return claim(wanted)
+
+    monkeypatch.setattr(consumer._queue, "claim", fails)
+    board.submit("L-0", "light")
+    consumer.start()
+    try:
+        board.until(lambda: held.begun == ["L-0"])
+        assert failed == ["files"]
+        held.go.open()
+        board.wait("L-0", "done")
+    finally:
+        consumer.stop()
