@@ -46,7 +46,9 @@ class Crowd:
                 if self._left <= 0:
                     return
             wanted = Wanted(Scope(), 3, 3, worker=f"w{number}", lease=60.0, within=self._begin)
-            held += board.queue.claim(wanted).rows
+            held += (rows := board.queue.claim(wanted).rows)
+            if not rows and not held:
+                time.sleep(0.005)  # as a worker does: who asks again at once keeps SQLite from those who end something
             chance.shuffle(held)
             for row in [held.pop() for _ in range(chance.randint(0, len(held)))]:
                 self._end(row)
