@@ -14,14 +14,13 @@ from board.db.clock import now
 from board.db.engine import Database
 from board.db.insert import insert_once
 from board.db.locks import Turn, wait_for_turn
-from board.files import spool
 from board.files.identity import Identity
-from board.files.local import LocalStorage
+from board.files.local import LocalStorage, remove_old
 from board.files.models import file_uses, files
 from board.files.names import shown_name
 from board.files.references import new_file_id
 from board.files.spool import Spool
-from board.ports import Storage, StorageError
+from board.ports import Storage
 from board.tasks.models import tasks
 
 # A file that no task needs goes after a day: by then whoever uploads first and submits later has long done so.
@@ -127,7 +126,7 @@ class Files:
         """Remove what processes that were killed left half written on this machine; how many temporary files."""
         border = time.time() - UNUSED_SECONDS
         left = self.storage.clean(border) if isinstance(self.storage, LocalStorage) else 0
-        return left + spool.clean(self.folder, border)
+        return left + remove_old(self.folder, border)
 
     def _forget(self, tx: Connection, keys: Collection[str]) -> int:
         """Remove content that no file has; within the turn, so that no new file can rely on it meanwhile."""
@@ -207,4 +206,4 @@ _UNUSED = (
     .with_for_update(skip_locked=True)  # a task is about to need it
 )
 
-__all__ = ["Files", "NoSuchFile", "StorageError", "document", "find", "visible"]
+__all__ = ["Files", "NoSuchFile", "document", "find", "visible"]

@@ -86,13 +86,7 @@ class LocalStorage:
 
     def clean(self, older_than: float) -> int:
         """Remove what a process that was killed left half written before this time (seconds since 1970); how many."""
-        removed = 0
-        for left in (self.root / _TEMPORARY).glob("*"):
-            with suppress(OSError):
-                if left.stat().st_mtime < older_than:
-                    left.unlink()
-                    removed += 1
-        return removed
+        return remove_old(self.root / _TEMPORARY, older_than)
 
     def _place(self, key: str) -> Path:
         return self.root / key[:2] / key[2:4] / key
@@ -103,6 +97,17 @@ class LocalStorage:
             yield
         except OSError as error:
             raise plain(error, self.where) from error
+
+
+def remove_old(folder: Path, older_than: float) -> int:
+    """Remove the files of a folder that were last written before this time (seconds since 1970); how many."""
+    removed = 0
+    for left in folder.glob("*"):
+        with suppress(OSError):
+            if left.stat().st_mtime < older_than:
+                left.unlink()
+                removed += 1
+    return removed
 
 
 def plain(error: OSError, where: str) -> StorageError:

@@ -76,14 +76,3 @@ class Spool:
         with suppress(OSError):
             self._file.close()
         self.path.unlink(missing_ok=True)
-
-
-def clean(folder: Path, older_than: float) -> int:
-    """Remove what a process that was killed left behind before this time (seconds since 1970); how many."""
-    removed = 0
-    for left in folder.glob("*"):
-        with suppress(OSError):
-            if left.stat().st_mtime < older_than:
-                left.unlink()
-                removed += 1
-    return removed

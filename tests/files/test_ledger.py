@@ -245,3 +245,19 @@ def test_a_folder_that_cannot_be_written_is_said(db: Database, tmp_path: Path) -
     files = Files(db, LocalStorage(tmp_path / "storage"), tmp_path / "uploads", 1000)
     with pytest.raises(StorageError, match="uploads"):
         files.spool()
+
+
+def test_what_killed_processes_left_half_written_goes_after_a_day(
+    files: Files, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept = keep(files)
+    left = [files.folder / "upload", tmp_path / "storage" / "tmp" / "half"]
+    for it in left:
+        it.parent.mkdir(exist_ok=True)
+        it.write_bytes(b"half")
+    assert files.clean() == 0, "it may be on its way still"
+    monkeypatch.setattr("board.files.ledger.UNUSED_SECONDS", -60.0)
+    assert files.clean() == 2
+    assert not any(it.exists() for it in left)
+    assert kept["bytes"] == 5
+    assert len(content(files)) == 1
