@@ -9,7 +9,6 @@ from concurrent.futures import wait as wait_for
 from board.access.errors import WrongKey
 from board.access.installation import check_key
 from board.db.migrate import SchemaError, check
-from board.redis_door import RedisAway, weakness
 from board.rooms import Board
 
 # Probes give up after a few seconds; a database that takes longer than this for three small reads is no help anyway.
@@ -50,6 +49,8 @@ def _of_redis(board: Board) -> dict[str, str]:
     """Nothing where no Redis is used."""
     if board.redis is None:
         return {}
+    from board.redis_door import RedisAway, weakness  # here, because most boards have no Redis
+
     try:
         return {"redis": board.redis.run(weakness) or OK}
     except RedisAway as error:

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Connection, RowMapping
 
@@ -25,16 +25,12 @@ from board.effects.guard import Guard
 from board.effects.incoming import Incoming, Rights
 from board.files.ledger import Files
 from board.files.storage import open_storage
-from board.ports import Handler, Storage
+from board.ports import Closing, Handler, Storage
 from board.queue.gate import Gate
 from board.queue.intake_rate import IntakeRate
 from board.queue.ledger_queue import LedgerQueue
-from board.queue.redis_feed import RedisFeed
-from board.queue.redis_lines import RedisLines
-from board.queue.redis_queue import RedisQueue
 from board.queue.waiting import Waiting
 from board.queue.wanted import Queue
-from board.redis_door import RedisDoor
 from board.review.decide import Decisions
 from board.review.read import open_summaries
 from board.review.resolve import Resolutions
@@ -45,7 +41,6 @@ from board.signals.callers import Callers
 from board.signals.carrier import Carrier
 from board.signals.hub import Signals
 from board.signals.over_postgres import PostgresCarrier
-from board.signals.over_redis import RedisCarrier
 from board.signals.signal import Call
 from board.tasks.claiming import stands_in_line
 from board.tasks.intake import Intake
@@ -54,7 +49,6 @@ from board.tasks.states import Pool, Status
 from board.tasks.view import documents
 from board.upkeep.archive import Archive
 from board.upkeep.keeper import Keeper
-from board.upkeep.rebuild import Rebuild
 from board.upkeep.schedules import Schedules
 from board.upkeep.shelf import Shelf
 from board.upkeep.watch import Watch
@@ -68,6 +62,11 @@ from board.worker.preparing import Preparer
 from board.worker.presence import Entry, Presence
 from board.worker.registry import load_handlers
 from board.worker.run import Runner
+
+if TYPE_CHECKING:  # loaded where there is a Redis: its client takes six megabytes
+    from board.queue.redis_feed import RedisFeed
+    from board.redis_door import RedisDoor
+    from board.upkeep.rebuild import Rebuild
 
 # Who is to look for work of a pool.
 _CALLS: dict[str, Call] = {Pool.BOARD: Call.WORK, Pool.FILES: Call.WORK, Pool.OUTSIDE: Call.OUTSIDE}
@@ -217,6 +216,9 @@ class Board:
         after_commit(tx, self.signals.sender(Call.OUTBOX))
 
     def close(self) -> None:
+        for handler in self.handlers.values():
+            if isinstance(handler, Closing):
+                handler.close()
         if self.feed is not None:
             self.feed.close()
         self.signals.close()
@@ -237,6 +239,11 @@ def _queue(
     from_ledger = LedgerQueue(db, ledger, gate)
     if redis is None:
         return from_ledger, None, None
+    from board.queue.redis_feed import RedisFeed
+    from board.queue.redis_lines import RedisLines
+    from board.queue.redis_queue import RedisQueue
+    from board.upkeep.rebuild import Rebuild
+
     lines = RedisLines(redis)
     feed = RedisFeed(lines)
     return RedisQueue(db, ledger, gate, lines, feed, from_ledger), feed, Rebuild(db, lines)
@@ -258,7 +265,7 @@ def open_board(settings: Settings, *, handlers: Callable[[], Mapping[str, Handle
     with db.write() as tx:
         installation = installation_id(tx)
     watch = Watch(db, installation)
-    redis = RedisDoor(settings.redis_url, installation) if settings.redis_url else None
+    redis = _redis(settings, installation)
     signals = Signals(Callers(db), _carrier(settings, db, installation))
     secret = webhook_secret(settings)
     ledger = Ledger()
@@ -346,8 +353,18 @@ def _storage(settings: Settings) -> Storage:
         raise SettingsError(f"BOARD_STORAGE_URL: {error}. Example: {EXAMPLES['storage_url']}") from None
 
 
+def _redis(settings: Settings, installation: str) -> RedisDoor | None:
+    if not settings.redis_url:
+        return None
+    from board.redis_door import RedisDoor
+
+    return RedisDoor(settings.redis_url, installation)
+
+
 def _carrier(settings: Settings, db: Database, installation: str) -> Carrier | None:
     """What tells other processes; on SQLite without Redis nothing does, and they find out by looking."""
     if settings.redis_url:
+        from board.signals.over_redis import RedisCarrier
+
         return RedisCarrier(settings.redis_url, installation)
     return None if db.is_sqlite else PostgresCarrier(db.url, installation)

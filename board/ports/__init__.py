@@ -15,6 +15,7 @@ from board.ports.files import (
     StoredFile,
 )
 from board.ports.handler import (
+    Closing,
     ConnectionUser,
     Demo,
     Handler,
@@ -77,6 +78,7 @@ __all__ = [
     "BadText",
     "CalledBack",
     "Cause",
+    "Closing",
     "ConnectionUser",
     "ConnectionView",
     "ContentGone",

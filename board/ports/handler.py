@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, runtime_checkable
 
 from board.ports.http import Http
 from board.ports.job import ConnectionView, Job, SentOperation
@@ -37,13 +37,22 @@ class Tester(Protocol):
         """What is wrong with the connection, or with how types use it. Raises nothing; takes at most a minute."""
 
 
+@runtime_checkable
+class Closing(Protocol):
+    """A handler that holds something for as long as the process runs, such as processes of its own."""
+
+    def close(self) -> None:
+        """Let it go: no work runs any more. Within a second; what it held together with others is closed once."""
+
+
 class Handler(Protocol):
     """One way to do work. Registered through the entry-point group `board.handlers`: a function returning a list.
 
     Four attributes may be added: `phases`, ("work",) when left out; `options`, the names of further keys that the
     handler takes in its YAML block, none when left out; `waits`, the values of `handler.wait` that it knows, its own
     default first, ("stream",) when left out; and `slots = "files"` for work that keeps a processor or a disk busy, so
-    that it runs beside other work and not in its place. A handler that is a `Tester` too tests connections of its kind.
+    that it runs beside other work and not in its place. A handler that is a `Tester` too tests connections of its kind,
+    and one that is `Closing` is told when the process stops.
     """
 
     name: str  # what `handler.use` or `action.use` names, such as "dify.workflow"

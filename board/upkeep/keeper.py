@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Connection
 
@@ -19,9 +19,10 @@ from board.upkeep import ageing, sweep
 from board.upkeep.archive import Archive
 from board.upkeep.firing import Firing
 from board.upkeep.leader import LOOK_SECONDS, Leader
-from board.upkeep.rebuild import LOOK_SECONDS as REBUILD_SECONDS
-from board.upkeep.rebuild import Rebuild
 from board.upkeep.shelf import Busy
+
+if TYPE_CHECKING:
+    from board.upkeep.rebuild import Rebuild
 
 AGEING_SECONDS = 30.0  # how often waiting tasks are looked at for ageing; a tenth of the time they must have waited
 FORMS_SECONDS = 15.0  # how often; Dify itself looks once a minute
@@ -88,7 +89,7 @@ class Keeper:
             Chore("remove what broken uploads left behind", files.clean, FILES_SECONDS, alone=False),
         )
         if rebuild is not None:
-            self.chores += (Chore("fill the queue in Redis", rebuild.look, REBUILD_SECONDS, alone=True),)
+            self.chores += (Chore("fill the queue in Redis", rebuild.look, rebuild.every, alone=True),)
 
     def do(self, chore: Chore) -> Any:
         """Its result; nothing is done where another process leads."""

@@ -31,7 +31,9 @@ _ORDER = (tasks.c.rank, tasks.c.ready_at, tasks.c.id)
 
 
 class Rebuild:
-    """For the leader; two at once do no harm. Without Redis it does nothing."""
+    """For the leader; two at once do no harm. Without Redis it does nothing. every: seconds between two looks."""
+
+    every = LOOK_SECONDS
 
     def __init__(self, db: Database, lines: RedisLines) -> None:
         self._db, self._lines = db, lines

@@ -6,7 +6,7 @@ import asyncio
 import hashlib
 import json
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,7 @@ from board.ports import (
     StoredFile,
     Success,
 )
+from integrations.files import child
 from integrations.files.bad_file import BadFile
 from integrations.files.options import Option, problems, values
 from integrations.files.pool import Pool
@@ -32,22 +33,21 @@ MARGIN = 2.0  # seconds of the task's time-out that are left for keeping what wa
 NO_FILE = 'The payload names no file. Upload one with POST /files and name it as {"file": "file_…"}.'
 _PARTS = "parts"  # the fact that says how many files were made of one, where it is more than one
 
-Make = Callable[..., Any]  # of one file: (path, folder, most pixels, options)
-
 
 class FileHandler:
-    """name: as `handler.use` has it. make: the function that a child runs for one file: it gives back what it has made,
-    or a list of it."""
+    """name: as `handler.use` has it. makers: the module whose MAKERS hold, by that name, the function that a child runs
+    for one file, with its path, a folder, the most pixels and the options. It gives back what it has made, or a list of
+    it."""
 
     connection_kind: str | None = None
     side_effects = False
     slots = "files"
     phases = ("work", "act")
 
-    def __init__(self, name: str, make: Make, options: Sequence[Option], pool: Pool) -> None:
+    def __init__(self, name: str, makers: str, options: Sequence[Option], pool: Pool) -> None:
         self.name = name
         self.options = tuple(it.name for it in options)
-        self._make, self._options, self._pool = make, options, pool
+        self._makers, self._options, self._pool = makers, options, pool
 
     def check(self, handler: Mapping[str, Any]) -> Sequence[tuple[str, str]]:
         return problems(self._options, handler)
@@ -69,6 +69,10 @@ class FileHandler:
             await job.progress(100 * (number + 1) / len(file_ids))
         return _told(made, bad)
 
+    def close(self) -> None:
+        """The worker stops: end the children."""
+        self._pool.close()
+
     async def reconcile(self, job: Job, operation: SentOperation) -> Outcome | NotStarted:
         return NotStarted()  # nothing ever leaves the house
 
@@ -79,7 +83,15 @@ class FileHandler:
         with tempfile.TemporaryDirectory(prefix="board-") as folder:
             async with job.files.local(about.file_id) as path:
                 made = await self._pool.run(
-                    job.files.slots, max(1.0, seconds), self._make, str(path), folder, job.files.max_pixels, options
+                    job.files.slots,
+                    max(1.0, seconds),
+                    child.make,
+                    self._makers,
+                    self.name,
+                    str(path),
+                    folder,
+                    job.files.max_pixels,
+                    options,
                 )
             parts = made if isinstance(made, list) else [made]
             kept = []

@@ -11,13 +11,14 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as TookTooLong
-from typing import Any, ParamSpec, TypeVar
-
-from pebble import ProcessExpired, ProcessPool
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from board.ports import StorageError
 from integrations.files import child
 from integrations.files.bad_file import BadFile
+
+if TYPE_CHECKING:
+    from pebble import ProcessPool
 
 # After so many files a child is replaced: what libraries leak stays small, and a start costs half a second.
 FILES_PER_CHILD = 500
@@ -42,6 +43,8 @@ class Pool:
         Raises BadFile: what the function says, or that it took more time or memory than a file may. When this is
         cancelled, the child is killed. Raises StorageError where the disk is full.
         """
+        from pebble import ProcessExpired  # here: most workers never touch a file
+
         future = self._opened(most).schedule(work, args=args, kwargs=kwargs, timeout=seconds)
         self._running.add(future)
         try:
@@ -64,6 +67,8 @@ class Pool:
 
     def _opened(self, most: int) -> ProcessPool:
         with self._lock:
+            from pebble import ProcessPool
+
             if self._pool is None or not self._pool.active:
                 # Spawned, not forked: this process has threads, and locks of theirs would stay locked in a fork.
                 self._pool = ProcessPool(

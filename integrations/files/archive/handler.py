@@ -26,7 +26,7 @@ class Package(FileHandler):
     """Takes all files of the payload, in their order, unless `inputs` say which."""
 
     def __init__(self, pool: Pool) -> None:
-        super().__init__("archive.package", pack, OPTIONS, pool)
+        super().__init__("archive.package", pack.__module__, OPTIONS, pool)
 
     async def run(self, job: Job) -> Outcome:
         file_ids = wanted_files(job, every=True)

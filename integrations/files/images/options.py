@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from integrations.files.images.save import FORMATS
-from integrations.files.images.watermark import POSITIONS
+from integrations.files.images.formats import FORMATS, POSITIONS
 from integrations.files.options import Choice, Number, Option, Size, Words
 
 _FORMAT = Choice("format", tuple(FORMATS))

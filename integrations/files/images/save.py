@@ -8,17 +8,10 @@ from typing import Any
 
 from PIL import Image
 
+from integrations.files.images.formats import FORMATS
 from integrations.files.images.plain import flatten
 
-# By the name that a type's `format` gives: Pillow's name, the ending, the quality that is used when none is asked for.
-FORMATS: dict[str, tuple[str, str]] = {
-    "jpeg": ("JPEG", ".jpg"),
-    "png": ("PNG", ".png"),
-    "webp": ("WEBP", ".webp"),
-    "avif": ("AVIF", ".avif"),
-    "gif": ("GIF", ".gif"),
-}
-QUALITY = {"jpeg": 85, "webp": 82, "avif": 65}  # about the same to the eye
+QUALITY = {"jpeg": 85, "webp": 82, "avif": 65}  # where none is asked for; about the same to the eye
 _BY_PILLOW = {pillow: name for name, (pillow, _) in FORMATS.items()} | {"MPO": "jpeg"}
 
 

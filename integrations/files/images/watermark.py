@@ -9,8 +9,8 @@ from typing import Any
 from PIL import Image, ImageDraw, ImageFont
 
 from integrations.files.bad_file import BadFile
+from integrations.files.images.formats import POSITIONS
 
-POSITIONS = ("bottom_right", "bottom_left", "top_right", "top_left", "center")
 _SHARE = 1 / 20  # of the shorter side: the height of the letters, unless the text would be wider than the picture
 _LEAST = 8  # pixels; smaller letters cannot be read
 # Fonts with Chinese characters where systems keep them; Pillow's own has Latin letters only.
