@@ -124,6 +124,9 @@ def test_a_process_of_its_own_ends_with_the_code(tmp_path: Path) -> None:
         ("from board.cli import main\nwith contextlib.suppress(SystemExit):\n    main(['--help'])", "sqlalchemy"),
         ("import board.cli.serve", "alembic"),  # needed only where the schema changes
         ("import board.cli.serve", "fastapi"),  # a worker alone needs no web server
+        ("import board.cli.serve", "redis"),  # most boards have none
+        ("from board.worker.registry import load_handlers\nload_handlers()", "PIL"),  # only children open files
+        ("from board.worker.registry import load_handlers\nload_handlers()", "pebble"),
     ],
 )
 def test_a_command_loads_what_it_needs_only(load: str, kept_out: str, pytestconfig: pytest.Config) -> None:

@@ -149,3 +149,9 @@ def test_a_child_dies_with_its_parent_even_by_sigkill(tmp_path: Path) -> None:
         parent.kill()
         parent.wait()
     until_gone(pid)
+
+
+def test_a_parent_that_closes_its_pool_leaves_nothing_behind() -> None:
+    """Else Python warns of semaphores that leaked, at the stop of each worker that did work on files."""
+    done = subprocess.run([sys.executable, "-m", "tests.integrations.files.harm"], capture_output=True, check=False)
+    assert (done.returncode, done.stderr) == (0, b"")
