@@ -1,0 +1,66 @@
+"""What the pages call things: labels for the contract's names, and refusals of the rooms in the pages' own words.
+
+The templates reach every label by its table's name: `status|label("STATUS")`.
+"""
+
+from __future__ import annotations
+
+from board.web.wording.marks import N_, NN_, label
+from board.web.wording.notes import note
+from board.web.wording.operations import (
+    FOUND,
+    FOUND_ENDED,
+    FOUND_OF_CONNECTION,
+    FOUND_OUTSIDE,
+    FOUND_WITH_TASK,
+    OPERATION,
+    OPERATION_EVENT,
+    OPERATION_KIND,
+    OPERATION_TAB,
+    TRY,
+)
+from board.web.wording.people import ACTOR, CHANNEL, ROLE
+from board.web.wording.refusals import NOT_JSON, SPOKEN, refusal, said
+from board.web.wording.reviews import CHIPS, DECIDED, DECIDED_BY, DETAILED, REASON, REASON_CLASS, RISK, VERDICT
+from board.web.wording.tasks import CAUSE, EVENT, NO_WORKER, OUTCOME, PHASE, PRIORITY, STATUS, WAITING, waiting
+
+__all__ = [
+    "ACTOR",
+    "CAUSE",
+    "CHANNEL",
+    "CHIPS",
+    "DECIDED",
+    "DECIDED_BY",
+    "DETAILED",
+    "EVENT",
+    "FOUND",
+    "FOUND_ENDED",
+    "FOUND_OF_CONNECTION",
+    "FOUND_OUTSIDE",
+    "FOUND_WITH_TASK",
+    "NN_",
+    "NOT_JSON",
+    "NO_WORKER",
+    "N_",
+    "OPERATION",
+    "OPERATION_EVENT",
+    "OPERATION_KIND",
+    "OPERATION_TAB",
+    "OUTCOME",
+    "PHASE",
+    "PRIORITY",
+    "REASON",
+    "REASON_CLASS",
+    "RISK",
+    "ROLE",
+    "SPOKEN",
+    "STATUS",
+    "TRY",
+    "VERDICT",
+    "WAITING",
+    "label",
+    "note",
+    "refusal",
+    "said",
+    "waiting",
+]

@@ -1,0 +1,44 @@
+"""What was done, said once on the page that follows."""
+
+from __future__ import annotations
+
+from board.web.language import Language
+from board.web.wording.marks import N_, NN_
+
+_NOTES = {
+    "welcome": N_("Welcome. Your password is set and you are signed in."),
+    "signed_out": N_("You are signed out."),
+    "undone": N_("The decision was undone; the review waits again."),
+    "run_now": N_("The task runs as soon as a worker is free."),
+    "saved": N_("The payload was saved."),
+    "answered": N_("Your answer is kept, with its reason."),
+    "resent": N_("The call goes out again now."),
+    "none_selected": N_("Select at least one task first."),
+}
+_COUNTED = {
+    "cancel": (
+        NN_("{n} task was cancelled or asked to stop.", "{n} tasks were cancelled or asked to stop."),
+        NN_("{n} task could not be cancelled from where it stands.", "{n} tasks could not be cancelled from there."),
+    ),
+    "requeue": (
+        NN_("{n} task was put back into the queue.", "{n} tasks were put back into the queue."),
+        NN_("{n} task could not be put back from where it stands.", "{n} tasks could not be put back from there."),
+    ),
+    "acknowledge": (
+        NN_("The failure of {n} task was acknowledged.", "The failures of {n} tasks were acknowledged."),
+        NN_("{n} task has not failed, so nothing was done.", "{n} tasks have not failed, so nothing was done to them."),
+    ),
+}
+
+
+def note(language: Language, code: str) -> str | None:
+    """What was done, from the code that the last page left: `cancel:3:1` is three done and one not."""
+    name, *numbers = code[:60].split(":")
+    counts = [int(number) for number in numbers if number.isdigit() and len(number) < 5]
+    if name in _COUNTED and len(counts) == 2:
+        return " ".join(
+            language.ngettext(one, many, number).format(n=number)
+            for (one, many), number in zip(_COUNTED[name], counts, strict=True)
+            if number
+        )
+    return language.gettext(_NOTES[name]) if name in _NOTES else None
