@@ -62,6 +62,7 @@ from board.worker.preparing import Preparer
 from board.worker.presence import Entry, Presence
 from board.worker.registry import load_handlers
 from board.worker.run import Runner
+from board.worker.withdrawing import Withdrawing
 
 if TYPE_CHECKING:  # loaded where there is a Redis: its client takes six megabytes
     from board.queue.redis_feed import RedisFeed
@@ -123,7 +124,7 @@ class Board:
     @property
     def trial(self) -> Trial:
         """What looks whether a connection works."""
-        return Trial(self.catalogue, self.handlers, self.settings.allow_private_targets)
+        return Trial(self.catalogue, self.handlers, self.settings.private_targets)
 
     @property
     def archive(self) -> Archive:
@@ -162,6 +163,7 @@ class Board:
             lease=settings.lease,
             forget_workers=partial(presence.forget, self.db),
             files=self.files,
+            call_off=Withdrawing(self.db, self.catalogue, self.handlers, settings.private_targets).look,
             rebuild=self.rebuild,
         )
         self.consumer = Consumer(

@@ -15,7 +15,7 @@ from board.effects.models import operation_events
 from board.tasks.history import By
 from board.tasks.text import clean
 
-Kind = Literal["reserved", "sent", "confirmed", "rejected", "unknown", "asked", "refused", "resolved"]
+Kind = Literal["reserved", "sent", "confirmed", "rejected", "unknown", "asked", "refused", "resolved", "withdrawn"]
 MAX_NOTE = 1000  # characters: a sentence, or the beginning of an answer
 # One program that is refused in a loop must not fill the database.
 MOST_REFUSALS = 20

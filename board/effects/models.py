@@ -108,7 +108,9 @@ class OperationEvent(SQLModel, table=True):
     id: int = id_field()
     operation: int = Field(sa_column=Column(BigId, ForeignKey("operations.id", ondelete="CASCADE"), nullable=False))
     at: datetime = time_field(nullable=False)
-    kind: str = Field(max_length=20)  # reserved, sent, confirmed, rejected, unknown, asked, refused, resolved
+    kind: str = Field(
+        max_length=20
+    )  # reserved, sent, confirmed, rejected, unknown, asked, refused, resolved, withdrawn
     actor_kind: str = Field(max_length=16)
     actor_name: str = Field(max_length=200)
     channel: str = Field(max_length=16)
@@ -148,6 +150,16 @@ class OperationWait(SQLModel, table=True):
     operation: int = Field(sa_column=Column(BigId, ForeignKey("operations.id", ondelete="CASCADE"), nullable=False))
 
 
+class Withdrawal(SQLModel, table=True):
+    """A call whose task was cancelled while it was out: whoever was called is still to be told. Mostly empty."""
+
+    __tablename__ = "withdrawals"
+
+    operation: int = Field(sa_column=Column(BigId, ForeignKey("operations.id", ondelete="CASCADE"), primary_key=True))
+    tries: int = 0
+    next_try_at: datetime = time_field(nullable=False)
+
+
 class Breaker(SQLModel, table=True):
     """A connection whose calls fail, one after the other; there is no row for one that works.
 
@@ -171,3 +183,4 @@ deliveries = table_of(Delivery)
 operation_events = table_of(OperationEvent)
 callback_rights = table_of(CallbackRight)
 operation_waits = table_of(OperationWait)
+withdrawals = table_of(Withdrawal)

@@ -17,7 +17,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 
 from board.db.clock import now, read_now
 from board.db.many import given, insert_many, pack
-from board.effects import journal
+from board.effects import journal, withdrawals
 from board.effects.models import deliveries, operations
 from board.effects.reuse import Wanted, reusable
 from board.ports import FormAnswer, SentOperation, Stopped
@@ -218,7 +218,10 @@ def asked(tx: Connection, operation: int) -> None:
 
 
 def leave(tx: Connection, moved: Moved) -> None:
-    """A follower of the ledger: a task that ends while a call is out leaves its outcome unknown, for people to see."""
+    """A follower of the ledger: a task that ends while a call is out leaves its outcome unknown, for people to see.
+
+    Of a cancelled task the call itself is to be called off: board.effects.withdrawals.
+    """
     if moved.status in (Status.CANCELLED, Status.FAILED):
         error = f"The task was {moved.status} while the call was out."
         tx.execute(
@@ -227,6 +230,11 @@ def leave(tx: Connection, moved: Moved) -> None:
             .where(or_(and_(operations.c.status == "sent", *_OWN), _ANNOUNCED))
             .values(status="unknown", closed_at=now(), last_error=error)
         )
+    if moved.status == Status.CANCELLED:
+        left = select(operations.c.id).where(
+            operations.c.task == moved.task["id"], operations.c.status == "unknown", *_OWN
+        )
+        withdrawals.enter(tx, left)
 
 
 def left_open_among(connection: Connection, rows: Sequence[RowMapping]) -> set[int]:

@@ -21,6 +21,8 @@ from board.ports.handler import (
     Handler,
     Tester,
     Tried,
+    Withdrawer,
+    Withdrawn,
 )
 from board.ports.http import (
     Answer,
@@ -116,6 +118,8 @@ __all__ = [
     "Tried",
     "UnknownOutcome",
     "Wait",
+    "Withdrawer",
+    "Withdrawn",
     "decode",
     "read_table",
     "write_csv",

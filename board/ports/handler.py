@@ -45,6 +45,32 @@ class Closing(Protocol):
         """Let it go: no work runs any more. Within a second; what it held together with others is closed once."""
 
 
+@dataclass(frozen=True, slots=True)
+class Withdrawn:
+    """What became of a call that was to be called off, as far as the outside system has shown it.
+
+    message: a plain sentence for the task's history. over: it has ended, and nothing of it counts. again: seconds until
+    it should be looked at once more, because nothing is certain yet; None: this is all that can be done.
+    """
+
+    message: str
+    over: bool = False
+    again: float | None = None
+
+
+@runtime_checkable
+class Withdrawer(Protocol):
+    """A handler that can call off what it has begun outside."""
+
+    async def withdraw(
+        self, connection: ConnectionView, operation: SentOperation, options: Mapping[str, Any], http: Http
+    ) -> Withdrawn:
+        """The operation's task was cancelled, and nobody works on it any more: end what still goes on, and look.
+
+        options: as in `Job`. Raises HttpError where the outside system could not be asked: it is tried again.
+        """
+
+
 class Handler(Protocol):
     """One way to do work. Registered through the entry-point group `board.handlers`: a function returning a list.
 
@@ -52,7 +78,8 @@ class Handler(Protocol):
     handler takes in its YAML block, none when left out; `waits`, the values of `handler.wait` that it knows, its own
     default first, ("stream",) when left out; and `slots = "files"` for work that keeps a processor or a disk busy, so
     that it runs beside other work and not in its place. A handler that is a `Tester` too tests connections of its kind,
-    and one that is `Closing` is told when the process stops.
+    one that is a `Withdrawer` is told of cancelled tasks whose call is out, and one that is `Closing` is told when the
+    process stops.
     """
 
     name: str  # what `handler.use` or `action.use` names, such as "dify.workflow"

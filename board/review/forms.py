@@ -92,6 +92,13 @@ def left_at(connection: Connection, task: int) -> Any:
     return connection.execute(query.order_by(reviews.c.id.desc()).limit(1)).scalar()
 
 
+def undo_left(connection: Connection, task: int) -> float:
+    """The seconds in which the last decision about the task may still be taken back."""
+    query = select(reviews.c.undo_until, now()).where(reviews.c.task == task, reviews.c.undo_until > now())
+    found = connection.execute(query.order_by(reviews.c.id.desc()).limit(1)).first()
+    return 0.0 if found is None else float((found[0] - found[1]).total_seconds())
+
+
 def look_again(tx: Connection, ledger: Ledger) -> int:
     """Let tasks go on whose form has expired unanswered; to be called by the leader. Returns how many."""
     due = (

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from board.upkeep.rebuild import Rebuild
 
 AGEING_SECONDS = 30.0  # how often waiting tasks are looked at for ageing; a tenth of the time they must have waited
+WITHDRAW_SECONDS = 2.0  # how often; its table is nearly always empty
 FORMS_SECONDS = 15.0  # how often; Dify itself looks once a minute
 ARCHIVE_SECONDS = 3600.0  # a task stays at most an hour longer than its type says
 FILES_SECONDS = 3600.0  # what is removed is at least a day old
@@ -44,7 +45,8 @@ class Chore:
 class Keeper:
     """The chores of one process.
 
-    forget_workers: removes workers that are long gone. rebuild: where the queue is in Redis.
+    forget_workers: removes workers that are long gone. call_off: ends what cancelled tasks have left going on outside.
+    rebuild: where the queue is in Redis.
     """
 
     def __init__(
@@ -60,6 +62,7 @@ class Keeper:
         lease: float,
         forget_workers: Callable[[], None],
         files: Files,
+        call_off: Callable[[], None],
         rebuild: Rebuild | None = None,
     ) -> None:
         self._leader = Leader(db, holder)
@@ -80,6 +83,7 @@ class Keeper:
                 AGEING_SECONDS,
                 alone=True,
             ),
+            Chore("call off what cancelled tasks left outside", call_off, WITHDRAW_SECONDS, alone=True),
             Chore("look at expired forms", lambda: _expired_forms(db, ledger), FORMS_SECONDS, alone=True),
             Chore("archive old tasks", self._archive_old, ARCHIVE_SECONDS, alone=True),
             Chore("forget workers", forget_workers, FORGET_SECONDS, alone=True),

@@ -17,7 +17,6 @@ from board.ports import (
     ConnectionView,
     ErrorClass,
     Failure,
-    FormAnswer,
     Http,
     HttpError,
     Job,
@@ -35,13 +34,15 @@ from board.ports import (
     Tried,
     UnknownOutcome,
     Wait,
+    Withdrawn,
 )
+from integrations.dify.call_off import call_off
 from integrations.dify.calling_back import first_word, outcome_of_call
-from integrations.dify.client import PAUSED, Client, Run
+from integrations.dify.client import PAUSED, WORKFLOWS, BadConnection, Client, Run
 from integrations.dify.errors import FILES_LOST, UPLOAD_LOST, ApiError
 from integrations.dify.files import BadFile, uploaded
 from integrations.dify.follow import Deadline, Pace, Search
-from integrations.dify.human import LOOK_AGAIN, FormRefused, give, is_form, needs_input
+from integrations.dify.human import FormRefused, needs_input
 from integrations.dify.inputs import Fitted, Forms
 from integrations.dify.jsontext import clean
 from integrations.dify.live import CutShort, LiveRun
@@ -49,19 +50,22 @@ from integrations.dify.look import look
 from integrations.dify.modes import cannot_block
 from integrations.dify.outcomes import outcome_of
 from integrations.dify.requests import app_files, client_of, encode, lost, not_sent, silence_of
+from integrations.dify.watching import watch_again
 
 STOP_SECONDS = 3.0  # a worker that goes down waits no longer for a cancelled attempt
 
 
 class App:
-    """What the handlers of all kinds of apps have in common. Options: `workflow_id`, a published version to pin."""
+    """What the handlers of all kinds of apps have in common. Options: `workflow_id`, a published version to pin, and
+    `cancel_action`, the action of the app's forms that is taken when the task is cancelled."""
 
     name: str
     connection_kind: str | None = "dify"
     side_effects = False
-    options: Sequence[str] = ("workflow_id",)
+    options: Sequence[str] = ("workflow_id", "cancel_action")
     waits: Sequence[Wait] = ("stream", "blocking")
     kind: str  # of the operation
+    calls = WORKFLOWS  # the calls that stop it
     beside: Collection[str] = ("files",)  # names in `handler.inputs` that the request itself takes
     by_engine = True  # runs can be watched again; where the app is of another kind, Dify says so
 
@@ -78,6 +82,9 @@ class App:
         version = handler.get("workflow_id")
         if version is not None and (not isinstance(version, str) or not version.strip()):
             problems.append(("workflow_id", "must be the id of a published version, as text"))
+        action = handler.get("cancel_action")
+        if action is not None and (not isinstance(action, str) or not action.strip()):
+            problems.append(("cancel_action", "must be the id of an action of the app's form, as text"))
         return problems
 
     async def run(self, job: Job) -> Outcome:
@@ -153,6 +160,16 @@ class App:
         search = self._search(job, client, deadline, operation)
         return await self._resumed(search, operation)
 
+    async def withdraw(
+        self, connection: ConnectionView, operation: SentOperation, options: Mapping[str, Any], http: Http
+    ) -> Withdrawn:
+        """Stop what a cancelled task has left going on: ports.Withdrawer."""
+        try:
+            client = Client(http, connection)
+        except BadConnection as error:
+            return Withdrawn(f"What was begun in Dify could not be stopped. {error}")
+        return await call_off(client, operation, self.calls, options.get("cancel_action"), self._pace.first)
+
     async def test(self, connection: ConnectionView, http: Http, users: Sequence[ConnectionUser]) -> Sequence[Tried]:
         """Look at a connection: ports.Tester."""
         return await look(connection, http, users)
@@ -223,7 +240,7 @@ class App:
     async def _stop(self, client: Client, live: LiveRun, user: str) -> None:
         """Tell Dify that nobody wants it any more. It always says yes; nothing is believed and nothing hangs on it."""
         with suppress(ApiError, HttpError):
-            await client.stop(live.task_id, user, within=STOP_SECONDS)
+            await client.stop(live.task_id, user, within=STOP_SECONDS, kind=self.calls)
 
     async def _done_before(self, search: Search, run_id: str | None) -> Outcome:
         """The board's books say that this action was done: its run's result is taken, none is started."""
@@ -248,7 +265,7 @@ class App:
         watches = search.job.wait != "callback" or operation.answer is not None
         if operation.reference is not None and self.by_engine and watches:
             try:
-                run = await self._watch_again(search, live, operation.reference, operation.answer)
+                run = await watch_again(search, live, operation.reference, self._stop, operation.answer)
             except FormRefused as error:
                 return needs_input(Run(operation.reference, PAUSED, {}, None, None), live.forms, str(error))
         if run is None and live.answered:  # its detail may still say that it is paused
@@ -258,42 +275,13 @@ class App:
             return outcome_of_call(found, search.job, operation.reference)
         return await self._concluded(search, live, found) if isinstance(found, Run) else found
 
-    async def _watch_again(
-        self, search: Search, live: LiveRun, run_id: str, answer: FormAnswer | None = None
-    ) -> Run | None:
-        """The settled run; None where it cannot be watched. Raises FormRefused."""
-
-        async def give_answer(data: JsonObject) -> bool:
-            if answer is None or answer.action == LOOK_AGAIN or not is_form(data, answer.form_id):
-                return False
-            live.forms = [data]  # should it be refused
-            try:
-                await give(search.client, search.user, data, answer, search.job.files)
-            except (ApiError, HttpError):
-                live.answered = True  # perhaps: given again by the next attempt, it does no harm
-                raise
-            live.forms = []
-            return True
-
-        live.on_form, live.run_id = give_answer, run_id
-        try:
-            async with asyncio.timeout_at(search.deadline.at):
-                async with search.client.events(run_id, search.user, past_pause=answer is not None) as events:
-                    return await live.watch(events)
-        except asyncio.CancelledError as error:
-            if CANCELLED in error.args and live.task_id:
-                await self._stop(search.client, live, search.user)
-            raise
-        except (ApiError, HttpError, CutShort, TimeoutError):
-            return None
-
     async def _concluded(self, search: Search, live: LiveRun, run: Run) -> Outcome:
         """The outcome of a settled run. One that waits for a person is asked for its forms, where none were seen."""
         if run.status != PAUSED:
             return self._outcome(search, live, run)
         if not live.forms and run.id:
             live = self._live(search.job)
-            await self._watch_again(search, live, run.id)
+            await watch_again(search, live, run.id, self._stop)
         return needs_input(run, live.forms)
 
     async def _find_out(self, search: Search, live: LiveRun, doubt: Failure) -> Outcome:

@@ -7,13 +7,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection
-from contextlib import AbstractAsyncContextManager, suppress
+from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 from datetime import UTC, datetime
 
 from board.ports import (
     Failure,
-    HttpError,
     Job,
     Json,
     JsonObject,
@@ -22,9 +21,8 @@ from board.ports import (
     StreamedAnswer,
     Success,
 )
-from integrations.dify.app import STOP_SECONDS, App
+from integrations.dify.app import App
 from integrations.dify.client import Client, Run, text_of
-from integrations.dify.errors import ApiError
 from integrations.dify.follow import Deadline, Search
 from integrations.dify.inputs import Fitted
 from integrations.dify.jsontext import clean
@@ -93,10 +91,6 @@ class Chat(App):
         if isinstance(outcome, Success) and outcome.result == answer:
             return replace(outcome, result=answer | ids)
         return outcome
-
-    async def _stop(self, client: Client, live: LiveRun, user: str) -> None:
-        with suppress(ApiError, HttpError):
-            await client.stop(live.task_id, user, within=STOP_SECONDS, kind=self.calls)
 
 
 class Completion(Chat):

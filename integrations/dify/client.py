@@ -17,6 +17,7 @@ from integrations.dify.jsontext import loads_object
 
 ENDED = frozenset({"succeeded", "failed", "stopped", "partial-succeeded"})
 PAUSED = "paused"
+WORKFLOWS = "workflows/tasks"  # the calls that stop runs of a workflow app
 
 # Keep-alives come every 10 s. A minute without one means that the connection is dead.
 STREAM_SILENCE = 60.0
@@ -166,7 +167,7 @@ class Client:
         """Give the one answer to a Human Input form."""
         await self._call("POST", f"/form/human_input/{quote(token, safe='')}", body, within=within)
 
-    async def stop(self, task_id: str, user: str, within: float = 15.0, kind: str = "workflows/tasks") -> None:
+    async def stop(self, task_id: str, user: str, within: float = 15.0, kind: str = WORKFLOWS) -> None:
         """Ask Dify to stop a run. It answers success whatever happens: only the run's detail tells.
 
         kind: the calls that started it: workflows/tasks, chat-messages or completion-messages.

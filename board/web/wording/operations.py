@@ -38,6 +38,7 @@ OPERATION_EVENT = {
     "asked": N_("The other side was asked"),
     "refused": N_("Refused"),
     "resolved": N_("Answered"),
+    "withdrawn": N_("Called off"),
 }
 TRY = {
     "confirmed": N_("Confirmed"),

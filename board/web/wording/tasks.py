@@ -46,6 +46,7 @@ EVENT = {
     "done_before": N_("Done before by another task; nothing was sent"),
     "operation_refused": N_("The key of its action belongs to something else; nothing was sent"),
     "operation_resolved": N_("A person said what became of a call"),
+    "call_withdrawn": N_("What still went on outside was called off"),
     "failed": N_("Failed"),
     "handed_back": N_("Handed back by a worker that stopped"),
     "lease_lost": N_("Its worker went silent"),
