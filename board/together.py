@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, Generic, TypeVar
 
 Item = TypeVar("Item")
@@ -32,15 +33,13 @@ class Together(Generic[Item, Result]):
         urgency: Callable[[Item], Any] = lambda _: 0,
     ) -> None:
         self._do, self._most, self._urgency = do, most, urgency
-        self._waiting: list[tuple[Item, asyncio.Future[Result]]] = []
+        self._waiting: list[tuple[Item, Callable[[Result | Exception], None]]] = []
         self._doing: asyncio.Task[None] | None = None
 
     async def ask(self, item: Item) -> Result:
         """The result for this item. It is done to its end also when who asks is cancelled, who hears of that then."""
         answer: asyncio.Future[Result] = _Kept(loop=asyncio.get_running_loop())
-        self._waiting.append((item, answer))
-        if self._doing is None:
-            self._doing = asyncio.create_task(self._work())
+        self.hand_in(item, partial(_answer, answer))
         try:
             return await answer
         except asyncio.CancelledError:
@@ -48,17 +47,25 @@ class Together(Generic[Item, Result]):
                 answer.exception()  # has been seen
             raise
 
+    def hand_in(self, item: Item, then: Callable[[Result | Exception], None]) -> None:
+        """The same for who does not wait: `then` is called with the result on the loop, and must not raise."""
+        self._waiting.append((item, then))
+        if self._doing is None:
+            self._doing = asyncio.create_task(self._work())
+
+    async def all_done(self) -> None:
+        """Wait until nothing is left to do."""
+        while self._doing is not None:
+            await asyncio.wait({self._doing})
+
     async def _work(self) -> None:
         try:
             await asyncio.sleep(0)  # whoever is ready in this round of the loop comes along
             while self._waiting:
                 self._waiting.sort(key=lambda it: self._urgency(it[0]))
                 batch, self._waiting = self._waiting[: self._most], self._waiting[self._most :]
-                for (_, answer), result in zip(batch, await self._results([item for item, _ in batch]), strict=True):
-                    if isinstance(result, Exception):
-                        answer.set_exception(result)
-                    else:
-                        answer.set_result(result)
+                for (_, then), result in zip(batch, await self._results([item for item, _ in batch]), strict=True):
+                    then(result)
         finally:
             self._doing = None
 
@@ -67,3 +74,10 @@ class Together(Generic[Item, Result]):
             return await asyncio.to_thread(self._do, items)
         except Exception as error:
             return [error] * len(items)
+
+
+def _answer(answer: asyncio.Future[Result], result: Result | Exception) -> None:
+    if isinstance(result, Exception):
+        answer.set_exception(result)
+    else:
+        answer.set_result(result)

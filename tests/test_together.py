@@ -87,3 +87,18 @@ async def test_who_is_cancelled_hears_of_it_when_it_is_done() -> None:
     with pytest.raises(asyncio.CancelledError):
         await asked
     assert work.batches == [[1]]
+
+
+async def test_who_hands_in_waits_for_nothing_and_is_told() -> None:
+    work = Work(held=True)
+    together: Together[int, int] = Together(work, most=10)
+    told: list[int | Exception] = []
+    together.hand_in(1, told.append)
+    await begun(work)
+    together.hand_in(-2, told.append)
+    together.hand_in(3, told.append)
+    assert told == []
+    work.go_on.set()
+    await together.all_done()
+    assert [it if isinstance(it, int) else str(it) for it in told] == [10, "no -2", 30]
+    assert work.batches == [[1], [-2, 3]]

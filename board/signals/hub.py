@@ -45,7 +45,7 @@ class Signals:
         """Tell everybody that these tasks have moved, by their internal ids. As `send`."""
         self.callers.changed(tasks)
         if self._line is not None:
-            self._line.post(*map(Changed, tasks))
+            self._line.post_changed(tasks)
 
     def sender(self, call: Call) -> Callable[[], None]:
         """`send` for one call, always the same function: many moves in one transaction need it once."""

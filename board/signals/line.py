@@ -52,12 +52,18 @@ class Line:
     def start(self) -> None:
         self._thread.start()
 
-    def post(self, *signals: Signal) -> None:
-        """Send them soon. Never waits; callable from any thread."""
+    def post(self, signal: Signal) -> None:
+        """Send it soon. Never waits; callable from any thread."""
+        self._post(lambda batch: batch.add(signal))
+
+    def post_changed(self, tasks: Collection[int]) -> None:
+        """The same for `Changed` of many tasks."""
+        self._post(lambda batch: batch.add_changed(tasks))
+
+    def _post(self, add: Callable[[Batch], None]) -> None:
         with self._lock:
             first = not self._batch
-            for signal in signals:
-                self._batch.add(signal)
+            add(self._batch)
         if first:
             self._tell(self._wanted)
 

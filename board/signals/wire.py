@@ -15,6 +15,8 @@ PIECE = 1000
 # Characters of text in one batch. A model writes some hundred a second; whoever writes megabytes does not need all of
 # them seen live. What is left out shows in the offsets.
 MAX_TEXT = 64_000
+# Ids of changed tasks in one part: together shorter than a message, however long they are.
+IDS = 300
 
 _Part: TypeAlias = tuple[str, str]  # the list in which it stands, and its JSON
 
@@ -37,19 +39,25 @@ class Batch:
             case Call():
                 self._calls[signal] = None
             case Changed():
-                self._changed[signal.task] = None
+                self.add_changed([signal.task])
             case Progress():
                 self._progress[signal.task, signal.attempt] = signal
             case Text() if self._size < MAX_TEXT:
                 self._texts.append(signal)
                 self._size += len(signal.text)
 
+    def add_changed(self, tasks: Iterable[int]) -> None:
+        """`Changed` for many, by their internal ids: a busy worker tells of thousands a second."""
+        self._changed.update(dict.fromkeys(tasks))
+
     def messages(self, sender: str) -> list[tuple[Channel, str]]:
         """Ready to be sent: (channel, text of at most MAX_BYTES in UTF-8). sender: this process."""
         calls: dict[Channel, list[_Part]] = {channel: [] for channel in Channel}
         for call in self._calls:
             calls[channel_of(call)].append(("calls", _dump(call)))
-        callers = [*calls[Channel.CALLERS], *self._said(), *(("changed", str(task)) for task in self._changed)]
+        ids = list(map(str, self._changed))
+        changed = [("changed", ",".join(ids[begin : begin + IDS])) for begin in range(0, len(ids), IDS)]
+        callers = [*calls[Channel.CALLERS], *self._said(), *changed]
         return [
             *((Channel.WORKERS, text) for text in _packed(sender, calls[Channel.WORKERS])),
             *((Channel.CALLERS, text) for text in _packed(sender, callers)),

@@ -85,6 +85,7 @@ class Consumer:
         self.on_lost: Callable[[str], None] = lambda _: None  # told once, when the database is gone for good
         self.looked_at = time.monotonic()  # when work was last asked for, with success
         self._db, self._ledger, self._queue = db, ledger, queue
+        self._runner = runner
         self._preparer, self._keeper, self._presence, self._watch = preparer, keeper, presence, watcher
         self._mailbox = mailbox
         self._holds = holds
@@ -373,6 +374,7 @@ class Consumer:
         for task in working:
             task.cancel()
         await asyncio.gather(self._mailer, *working, return_exceptions=True)
+        await self._runner.all_settled()
         await self._sender.recorded()
         await self._doors.close()
 

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections import deque
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 from sqlalchemy import RowMapping
 
 from board.logs import first_line
-from board.ports import Outcome
+from board.tasks.history import By
 from board.tasks.ledger import Lease
 from board.worker.ahead import Ahead
+from board.worker.begun import Begun
+from board.worker.ending import Ended
 from board.worker.preparing import Prepared
 from board.worker.run import ENDINGS_AT_ONCE, Runner
 from board.worker.slots import Slots
@@ -26,6 +28,8 @@ log = logging.getLogger(__name__)
 MOST_UNWRITTEN = 2 * ENDINGS_AT_ONCE
 # What still waits for a slot this long, in seconds, after it was looked for is handed back: others may have one.
 LATE_SECONDS = 0.05
+# Attempts that end at once follow on each other for so long, in seconds, until the loop does something else.
+BREATH_SECONDS = 0.005
 
 Claimed = tuple[RowMapping, Prepared | Exception]
 
@@ -43,6 +47,9 @@ class Holding:
     """A slot is taken from the begin of an attempt until its handler is through; the lease is held until all of it is
     written. On the handlers' loop, but for `room`, `hold`, `leases` and `cancel`.
 
+    One asyncio task begins one attempt after the other (`_work_off`). The first that waits for something keeps this
+    task for itself, and another one goes on with the rest. So an attempt that ends at once needs no task of its own.
+
     freed: called on the loop when more may be claimed.
     """
 
@@ -52,8 +59,10 @@ class Holding:
         self.ahead = Ahead(slots.size)
         self.stopping = False
         self._runner, self._slots, self._worker, self._freed = runner, slots, worker, freed
-        self._held: dict[Lease, asyncio.Task[None] | None] = {}  # None: not yet begun
+        self._held: dict[Lease, asyncio.Task[None] | None] = {}  # with the task of those that wait for something
         self._urgent, self._usual = deque[Claimed](), deque[Claimed]()  # what waits for a slot
+        self._working_off: asyncio.Task[None] | None = None
+        self._all_begun = asyncio.Event()  # all that there are slots for
         self._over: set[Lease] = set()  # and not written yet
 
     def leases(self) -> list[Lease]:
@@ -64,8 +73,7 @@ class Holding:
 
     def at_work(self) -> list[asyncio.Task[None]]:
         """The same without those that only wait for a callback."""
-        held = list(self._held.items())
-        return [it for lease, it in held if it is not None and (lease in self._slots.holders or lease in self._over)]
+        return [it for lease, it in self._held.items() if it is not None and lease in self._slots.holders]
 
     @property
     def busy(self) -> bool:
@@ -93,7 +101,8 @@ class Holding:
         self.ahead.claimed(rows, room.rest + room.ahead)
 
     def cancel(self, lease: Lease, loop: asyncio.AbstractEventLoop, why: str | None = None) -> None:
-        """Stop its handler, which hears why; from any thread. What has not begun is stopped by the next look."""
+        """Stop its handler, which hears why; from any thread. What has not begun is stopped by the next look, and what
+        is over is not stopped."""
 
         def cancel() -> None:
             if (task := self._held.get(lease)) is not None:
@@ -108,12 +117,8 @@ class Holding:
         through."""
         for it in claimed:
             (self._usual if it[0]["lane"] else self._urgent).append(it)
-        self._fill()
-        left = 0
-        for _ in claimed:
-            if left == (left := len(self._usual) + len(self._slots.holders)):
-                break
-            await asyncio.sleep(0)  # a round of the loop
+        self._go_on()
+        await self._all_begun.wait()
 
     def hand_back_late(self) -> None:
         """Give back what waits for a slot and gets none: what was to end at once does not."""
@@ -133,48 +138,82 @@ class Holding:
 
     # -- parts --------------------------------------------------------------------------------------------------------
 
-    def _fill(self) -> None:
-        while self._urgent and self._slots.free()[0] > 0:
-            self._begin(*self._urgent.popleft())
-        while self._usual and self._slots.free()[1] > 0:
-            self._begin(*self._usual.popleft())
+    def _next(self) -> Claimed | None:
+        """What there is a slot for."""
+        if not self._urgent and not self._usual:
+            return None
+        free, rest = self._slots.free()
+        if self._urgent and free > 0:
+            return self._urgent.popleft()
+        return self._usual.popleft() if self._usual and rest > 0 else None
 
-    def _begin(self, row: RowMapping, prepared: Prepared | Exception) -> None:
-        lease = Lease(row["id"], row["lease_token"])
-        self._slots.hold(lease, urgent=row["lane"] == 0)
-        through = partial(self._through, lease, row)
-        self._follow(lease, self._runner.run(row, self._worker, prepared, through))
+    def _go_on(self) -> None:
+        """See to it that what waits begins."""
+        if self._working_off is not None:
+            return
+        if self._urgent or self._usual:
+            self._working_off = asyncio.get_running_loop().create_task(self._work_off())
+            self._all_begun.clear()
+        else:
+            self._all_begun.set()
 
-    def _follow(self, lease: Lease, work: Coroutine[Any, Any, None]) -> None:
-        task = asyncio.get_running_loop().create_task(work)
-        self._held[lease] = task
-        task.add_done_callback(partial(self._ended, lease))
+    async def _work_off(self) -> None:
+        me = self._working_off
+        try:
+            breath = time.monotonic() + BREATH_SECONDS
+            while (claimed := self._next()) is not None:
+                begin = time.monotonic()
+                row, prepared = claimed
+                lease = Lease(row["id"], row["lease_token"])
+                self._slots.hold(lease, urgent=row["lane"] == 0)
+                attempt = Begun(self._runner.run(row, self._worker, prepared))
+                if not attempt.over:
+                    self._held[lease], self._working_off = me, None
+                    self._go_on()
+                    ended = await attempt
+                    self._held[lease] = None
+                    self._through(ended, time.monotonic() - begin)
+                    return
+                moment = time.monotonic()
+                self._through(attempt.result, moment - begin)
+                if moment > breath:
+                    await asyncio.sleep(0)
+                    breath = time.monotonic() + BREATH_SECONDS
+        finally:
+            if self._working_off is me:
+                self._working_off = None
+                self._all_begun.set()
 
-    def _through(self, lease: Lease, row: RowMapping, outcome: Outcome | None, seconds: float) -> None:
+    def _through(self, ended: Ended, seconds: float) -> None:
         """Its handler needs no slot any more."""
-        self.ahead.learn(row, seconds, outcome)
-        self._over.add(lease)
-        self._leave_slot(lease)
+        self.ahead.learn(ended.row, seconds, ended.outcome)
+        self._leave_slot(ended.lease)
+        self._settle(ended)
 
     def _leave_slot(self, lease: Lease) -> None:
         self._slots.release(lease)
-        self._fill()
+        self._go_on()
         self._freed()
 
-    def _ended(self, lease: Lease, task: asyncio.Task[None]) -> None:
+    def _settle(self, ended: Ended) -> None:
+        self._over.add(ended.lease)
+        self._runner.settle(ended, partial(self._settled, ended.lease))
+
+    def _settled(self, lease: Lease, error: Exception | None) -> None:
         self._held.pop(lease, None)
         self._over.discard(lease)
         if lease == self.alone:
             self.alone = None
-        if not task.cancelled() and (error := task.exception()) is not None and not self.stopping:
+        if error is not None and not self.stopping:
             # Most likely the database was away when the result was to be written; the sweep brings the task back.
             log.error("an attempt could not be settled: %s", first_line(error))
-        self._leave_slot(lease)
+        self._freed()
 
     def _hand_back(self, claimed: Sequence[Claimed]) -> None:
+        by = By("worker", self._worker, "worker")
         for it in claimed:
             row = it[0]
             line = self._usual if row["lane"] else self._urgent
             if it in line:
                 line.remove(it)
-                self._follow(Lease(row["id"], row["lease_token"]), self._runner.hand_back(row, self._worker))
+                self._settle(Ended(row, Lease(row["id"], row["lease_token"]), by, None))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import time
 from collections.abc import Callable
 
 from sqlalchemy import RowMapping
@@ -28,7 +27,7 @@ from board.ports import (
 from board.tasks.history import By
 from board.tasks.ledger import Lease, Ledger
 from board.together import Together
-from board.worker.begun import begun
+from board.worker.begun import Begun
 from board.worker.ending import Ended
 from board.worker.endings import Endings
 from board.worker.holds import Holds
@@ -41,8 +40,6 @@ GRACE_AFTER_TIMEOUT = 5.0
 # Endings in one commit: more gain little, and a rush order that ends meanwhile waits for these to be written.
 ENDINGS_AT_ONCE = 200
 
-Through = Callable[[Outcome | None, float], None]  # with how an attempt ended, and after how many seconds
-
 
 class Runner:
     """Runs attempts of one worker process."""
@@ -51,27 +48,23 @@ class Runner:
         self._db, self._holds = db, holds
         self._endings = Together(Endings(db, ledger, catalogue).write, most=ENDINGS_AT_ONCE, urgency=_lane)
 
-    async def run(self, row: RowMapping, worker: str, prepared: Prepared | Exception, through: Through) -> None:
-        """One attempt. Whatever happens inside, the task is settled, or left to the sweep when the lease is lost.
+    async def run(self, row: RowMapping, worker: str, prepared: Prepared | Exception) -> Ended:
+        """One attempt, from its begin until its handler is through. How it ended is not written yet: that is `settle`.
 
-        prepared: the attempt, or why it cannot begin. through: told how it ended before that is written.
+        prepared: the attempt, or why it cannot begin. Whatever happens inside, it has an end.
         """
         lease = Lease(row["id"], row["lease_token"])
         by = By("worker", worker, "worker")
         job = prepared.job if isinstance(prepared, Prepared) else None
-        begin = time.monotonic()
         outcome: Outcome | None = None  # stopped from outside
-        cancelled: asyncio.CancelledError | None = None
         try:
             if isinstance(prepared, Exception):
                 raise prepared
             outcome = await self._guarded(prepared)
         except NotRunnable as error:
             outcome = error.failure
-        except Stopped:
+        except (Stopped, asyncio.CancelledError):
             pass
-        except asyncio.CancelledError as error:
-            cancelled = error
         except Exception as error:  # the database was away, or a secret cannot be opened
             if isinstance(error, AWAY):
                 log.error("task %s could not be prepared: %s", row["task_id"], first_line(error))
@@ -79,21 +72,20 @@ class Runner:
                 log.exception("task %s could not be prepared", row["task_id"])
             message = f"The attempt could not begin: {type(error).__name__}. The log has the details."
             outcome = Failure(ErrorClass.TRANSIENT, Cause.PRECONDITION, message)
-        through(outcome, time.monotonic() - begin)
         if outcome is None or job is None:
-            ended = Ended(row, lease, by, outcome)
-        else:
-            ended = Ended(
-                row, lease, by, outcome, job.operation, job.may_resend, tuple(job.tries), job.answer_url is not None
-            )
-        await self._endings.ask(ended)
-        if cancelled is not None:
-            raise cancelled
+            return Ended(row, lease, by, outcome)
+        return Ended(
+            row, lease, by, outcome, job.operation, job.may_resend, tuple(job.tries), job.answer_url is not None
+        )
 
-    async def hand_back(self, row: RowMapping, worker: str) -> None:
-        """Give back what was claimed and has not begun."""
-        lease = Lease(row["id"], row["lease_token"])
-        await self._endings.ask(Ended(row, lease, By("worker", worker, "worker"), None))
+    def settle(self, ended: Ended, then: Callable[[Exception | None], None]) -> None:
+        """Write it together with what else ends now. then: called once it is written, or with why it cannot be; then
+        the sweep brings the task back."""
+        self._endings.hand_in(ended, then)
+
+    async def all_settled(self) -> None:
+        """Wait until everything is written."""
+        await self._endings.all_done()
 
     # -- during ---------------------------------------------------------------------------------------------------
 
@@ -106,27 +98,13 @@ class Runner:
         return outcome
 
     async def _outcome(self, it: Prepared) -> Outcome:
-        limit = asyncio.timeout(None)
-
-        def set_clock() -> None:
-            limit.reschedule(asyncio.get_running_loop().time() + it.job.timeout + GRACE_AFTER_TIMEOUT)
-
-        waits: Callable[[], None] = set_clock
+        limit: asyncio.Timeout | None = None
         try:
-            async with limit:
-                if it.left_open is not None:
-                    set_clock()
-                    waits = _nothing
-                    known = await it.handler.reconcile(it.job, operations.as_sent(it.left_open, it.answer))
-                    await asyncio.to_thread(self._learned, it, known)
-                    if isinstance(known, UnknownOutcome) and not it.job.may_resend:
-                        return known
-                    if not isinstance(known, NotStarted | UnknownOutcome):
-                        return known
-                    word = "rejected" if isinstance(known, NotStarted) else "unknown"
-                    await asyncio.to_thread(self._close, it.left_open["id"], word, known.message)
-                    it.job.operation = None
-                return await begun(it.handler.run(it.job), waits)
+            work = Begun(it.handler.run(it.job) if it.left_open is None else self._after_asking(it, it.left_open))
+            if work.over:
+                return work.result
+            async with asyncio.timeout(it.job.timeout + GRACE_AFTER_TIMEOUT) as limit:
+                return await work
         except Stopped:
             raise
         except (StorageError, FileMissing) as error:
@@ -134,7 +112,7 @@ class Runner:
         except BaseException as error:  # also a handler's exit(), which must not end the worker
             if isinstance(error, asyncio.CancelledError) and _asked_to_stop():
                 raise
-            if limit.expired():
+            if limit is not None and limit.expired():
                 sent = it.job.operation is not None
                 message = f"No result within the type's time-out of {it.job.timeout:g} s."
                 return Failure(ErrorClass.TRANSIENT, Cause.TIMEOUT, message, open_operation=sent)
@@ -142,6 +120,19 @@ class Runner:
             message = f"The handler {it.handler.name} failed: {type(error).__name__}. The log has the details."
             sent = it.job.operation is not None
             return Failure(ErrorClass.TRANSIENT, Cause.UNKNOWN, message, open_operation=sent)
+
+    async def _after_asking(self, it: Prepared, left: RowMapping) -> Outcome:
+        """Find out what became of the call that was left open; the handler runs only where it did not happen."""
+        known = await it.handler.reconcile(it.job, operations.as_sent(left, it.answer))
+        await asyncio.to_thread(self._learned, it, known)
+        if isinstance(known, UnknownOutcome) and not it.job.may_resend:
+            return known
+        if not isinstance(known, NotStarted | UnknownOutcome):
+            return known
+        word = "rejected" if isinstance(known, NotStarted) else "unknown"
+        await asyncio.to_thread(self._close, left["id"], word, known.message)
+        it.job.operation = None
+        return await it.handler.run(it.job)
 
     def _learned(self, it: Prepared, known: Outcome | NotStarted) -> None:
         """Keep what the target said when it was asked what became of a call."""
@@ -154,9 +145,6 @@ class Runner:
     def _close(self, operation: int, word: str, message: str) -> None:
         with self._db.write() as tx:
             operations.close(tx, operation, word, error=message or None)
-
-
-def _nothing() -> None: ...
 
 
 def _said(known: Outcome | NotStarted) -> str:

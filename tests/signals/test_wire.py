@@ -92,3 +92,14 @@ def test_what_is_no_message_is_said_to_be_none(message: str) -> None:
 def test_what_a_newer_board_says_besides_is_left_out() -> None:
     message = json.dumps({"from": "new", "calls": ["work", "dance"], "songs": [1], "changed": [1]})
     assert decode(message) == ("new", [Call.WORK, Changed(1)])
+
+
+def test_thousands_of_changed_tasks_fill_few_messages_and_all_arrive() -> None:
+    batch = Batch()
+    many = [2**63 - 1 - number for number in range(5000)]
+    batch.add_changed(many)
+    batch.add_changed(many)
+    messages = batch.messages("me")
+    assert all(len(text.encode()) < MAX_BYTES for _, text in messages)
+    assert len(messages) < 20
+    assert heard(messages) == list(map(Changed, many))
