@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import Connection, RowMapping, case, func, select, text
+from sqlalchemy import Connection, RowMapping, case, func, literal, select, text
 
 from board.catalogue.store import Catalogue
 from board.db.pages import DEFAULT_LIMIT, Key, Page, after, page
@@ -18,6 +19,9 @@ from board.tasks.view import time
 
 # The very text of the partial index, so that both databases can use it.
 IS_OPEN = text("reviews.status = 'open'")
+# Reviews without a due time come after every one that has one.
+_NO_HURRY = literal(datetime(9999, 1, 1, tzinfo=UTC), reviews.c.due_at.type)
+_DUE = func.coalesce(reviews.c.due_at, _NO_HURRY)
 _RISK = case((reviews.c.risk == "high", 0), (reviews.c.risk == "medium", 1), else_=2)
 
 
@@ -48,7 +52,8 @@ def inbox(
 ) -> Page:
     """Reviews with the columns of their task that a list shows.
 
-    Open ones: the highest risk first, then the aged priority, then age. Decided ones: the latest decision first.
+    Open ones: what is due first, then the highest risk, then the aged priority, then age. Decided ones: the latest
+    decision first.
     """
     shown = [
         tasks.c.task_id,
@@ -62,6 +67,7 @@ def inbox(
         tasks.c.status.label("task_status"),
         tasks.c.type_version,
         task_data.c.judgement,
+        _DUE.label("due_order"),
         _RISK.label("risk_order"),
     ]
     query = select(reviews, *shown).join(tasks, tasks.c.id == reviews.c.task)
@@ -70,7 +76,7 @@ def inbox(
         query = query.where(tasks.c.type.in_(types))
     if status == "open":
         query = query.where(IS_OPEN)
-        keys = [Key(_RISK, "risk_order"), Key(tasks.c.lane, "lane"), Key(reviews.c.id, "id")]
+        keys = [Key(_DUE, "due_order"), Key(_RISK, "risk_order"), Key(tasks.c.lane, "lane"), Key(reviews.c.id, "id")]
     else:
         query = query.where(reviews.c.status == status)
         keys = [Key(reviews.c.decided_at, "decided_at", True), Key(reviews.c.id, "id", True)]

@@ -7,6 +7,7 @@ from typing import Any
 from fastapi.responses import HTMLResponse
 
 from board.catalogue import store
+from board.db.clock import read_now
 from board.review import read
 from board.web.review_view import detail, just_decided, listed
 from board.web.routing import PageRouter
@@ -44,6 +45,7 @@ def list_page(
         values: dict[str, Any] = {
             "status": status,
             "items": items,
+            "groups": _groups(visit, items, read_now(connection)) if status == "open" else [(None, items)],
             "next_cursor": page.next_cursor,
             "type": type,
             "types": [row["name"] for row in store.list_types(connection)],
@@ -58,6 +60,22 @@ def list_page(
             "tried": "",
         }
     return visit.page("inbox.html", code, **(values | more))
+
+
+def _groups(visit: Visit, items: list[dict[str, Any]], moment: Any) -> list[tuple[str | None, list[dict[str, Any]]]]:
+    """The list in its order, under the heads overdue, today and rest; without heads where nothing is due."""
+    today = visit.language.day(moment)
+    groups: dict[str, list[dict[str, Any]]] = {"overdue": [], "today": [], "rest": []}
+    for item in items:
+        due = item["due_at"]
+        if due is not None and due <= moment:
+            groups["overdue"].append(item)
+        elif due is not None and visit.language.day(due) == today:
+            groups["today"].append(item)
+        else:
+            groups["rest"].append(item)
+    filled = [(name, members) for name, members in groups.items() if members]
+    return [(None, items)] if [name for name, _ in filled] == ["rest"] else list(filled)
 
 
 def _following(rows: list[Any], shown: Any) -> int | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from gettext import NullTranslations
 from zoneinfo import ZoneInfo
 
@@ -39,6 +39,10 @@ class Language:
         moment = as_time(value)
         day, clock = (format_skeleton(part, moment, self.zone, locale=self.locale) for part in ("yMMMd", "Hm"))
         return f"{day} {clock}"
+
+    def day(self, value: str | datetime) -> date:
+        """The day in the zone of the installation."""
+        return as_time(value).astimezone(self.zone).date()
 
     def ago(self, value: str | datetime, now: datetime | None = None) -> str:
         """`5 minutes ago`, `in 2 hours`."""

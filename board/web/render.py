@@ -16,6 +16,8 @@ from markupsafe import Markup
 from board.locale import LANGUAGES
 from board.web import hidden, wording
 from board.web.language import Language, as_time, language
+from board.web.persons import initials
+from board.web.tongue import marked
 from board.web.tree import tree
 
 
@@ -52,6 +54,8 @@ def environment(code: str, zone: str) -> Environment:
         "num": speech.number,
         "tree": lambda value: tree(hidden.strip_all(value, Counter())),
         "seg": lambda text: quote(str(text), safe=""),
+        "initials": initials,
+        "lang": partial(marked, code),
         "who": lambda identity: str(identity).split(":", 1)[-1],
     }
     return env

@@ -12,6 +12,7 @@ from board.review import read
 from board.review.decide import DecisionRefused, Verdict
 from board.web.forms import Form, OwnForm
 from board.web.inbox import list_page
+from board.web.preferences import After, after_decision
 from board.web.routing import PageRouter
 from board.web.visit import CHANNEL, TheReader, Visit
 from board.web.wording import REASON_CLASS, refusal, said
@@ -120,7 +121,13 @@ def _page(
 
 
 def _next(visit: Visit, form: Form, decided: int) -> str:
-    """The next review if it still waits, else the first that does, else the empty inbox; with a way to undo."""
+    """The next review if it still waits, else the first that does, else the empty inbox; with a way to undo.
+
+    Whoever likes it otherwise stays, or goes back to the list.
+    """
+    wish = after_decision(visit)
+    if wish is not After.NEXT:
+        return f"/reviews/{decided}" if wish is After.STAY else f"/?done={decided}"
     wanted = form.number("next")
     with visit.board.db.read() as connection:
         row = read.by_id(connection, wanted) if wanted is not None else None

@@ -29,6 +29,7 @@ def listed(visit: Visit, connection: Any, rows: list[Any]) -> list[dict[str, Any
             "title": hidden.strip(row["title"], found),
             "type_title": _spec(visit, connection, row).shown_title(visit.language.code),
             "confidence": (row["judgement"] or {}).get("confidence"),
+            "claimed_by": row.get("claimed_by"),
         }
         for row in rows
     ]

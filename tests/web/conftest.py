@@ -1,17 +1,20 @@
 """A board with pages, in this process, and people who visit them."""
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import pytest
 from fastapi import FastAPI
 from httpx2 import Response
+from playwright.sync_api import BrowserContext, Page
 from starlette.testclient import TestClient
 
 from board.access import sessions, users
 from board.app import build_app
 from board.ports import Job, Outcome, UnknownOutcome
+from tests.rig.asgi import serve
 from tests.rig.working import OpenWorking, Probe, WorkingBoard
 
 PASSWORD = "correct horse battery"
@@ -98,3 +101,22 @@ def site(working_sqlite: OpenWorking) -> Site:
     working.type("direct", "none")
     working.type("pay", "pay")
     return Site(working)
+
+
+@pytest.fixture
+def address(site: Site) -> Iterator[str]:
+    with serve(site.app) as url:
+        site.working.board.settings.public_url = url
+        yield url
+
+
+def signed_in(site: Site, context: BrowserContext, address: str, role: str = "owner") -> None:
+    visitor = site.visitor(role)
+    context.add_cookies([{"name": "board_session", "value": visitor.client.cookies["board_session"], "url": address}])
+
+
+@pytest.fixture
+def inside(site: Site, address: str, page: Page) -> Page:
+    """The page of the rig, signed in as owner: it notices script errors and broken policy by itself."""
+    signed_in(site, page.context, address)
+    return page

@@ -1,40 +1,19 @@
 """The pages in a real Chromium: the keyboard, narrow screens, no script at all, and markup from an AI (B075)."""
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import quote
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, expect
+from playwright.sync_api import Browser, Page, expect
 
-from tests.rig.asgi import serve
 from tests.rig.browser import watch
-from tests.web.conftest import Site
+from tests.web.conftest import Site, signed_in
 
 MARKUP = Path(__file__).parent.parent / "data" / "cases" / "web" / "ai_outputs_markup.json"
 TEXTS: list[str] = json.loads(MARKUP.read_text(encoding="utf-8"))
 # Headers can only be sent in Latin letters, and a long title must not stand in the way either.
 LONG = "an-unbroken-identifier-" * 6
-
-
-@pytest.fixture
-def address(site: Site) -> Iterator[str]:
-    with serve(site.app) as url:
-        site.working.board.settings.public_url = url
-        yield url
-
-
-def signed_in(site: Site, context: BrowserContext, address: str, role: str = "owner") -> None:
-    visitor = site.visitor(role)
-    context.add_cookies([{"name": "board_session", "value": visitor.client.cookies["board_session"], "url": address}])
-
-
-@pytest.fixture
-def inside(site: Site, address: str, page: Page) -> Page:
-    """The page of the rig, signed in as owner: it notices script errors and broken policy by itself."""
-    signed_in(site, page.context, address)
-    return page
 
 
 def test_markup_of_an_ai_stays_text_everywhere(site: Site, address: str, inside: Page) -> None:

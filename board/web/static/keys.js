@@ -1,28 +1,17 @@
-// Single keys, as the help lists them. Off while somebody types (also with an input method) or holds a modifier, and for
-// good where the box in the help is cleared.
-import { announce } from "./live.js";
+// Single keys, as the help lists them. Off while somebody types (also with an input method), holds a modifier or has a
+// dialog open, and for good where the box in the help is cleared.
+import { acts, escape } from "./acts.js";
+import { keys, on, showKeys } from "./keymap.js";
+import { openHelp, prepareHelp } from "./help.js";
 
-const STORED = "board.keys";
-const help = document.getElementById("help");
+const WAIT = 1_500; // milliseconds for the second key of a pair
+
+let leading = 0; // until when the next key is the second of a pair
 
 export function listenForKeys() {
   document.addEventListener("keydown", onKey);
-  const button = document.querySelector("[data-help]");
-  if (button && help) {
-    button.hidden = false;
-    button.addEventListener("click", () => help.showModal());
-    const box = help.querySelector("[data-keys-on]");
-    box.checked = on();
-    box.addEventListener("change", () => remember(box.checked));
-  }
-}
-
-function on() {
-  try { return localStorage.getItem(STORED) !== "off"; } catch { return true; }
-}
-
-function remember(wanted) {
-  try { localStorage.setItem(STORED, wanted ? "on" : "off"); } catch { /* kept for this page only */ }
+  prepareHelp();
+  showKeys();
 }
 
 function onKey(event) {
@@ -36,68 +25,36 @@ function onKey(event) {
     }
     return;
   }
-  if (event.ctrlKey || event.metaKey || event.altKey || help?.open) return;
+  if (event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]")) return;
   if (event.key === "Escape") {
-    escape(event);
+    escape(event, on());
     return;
   }
   if (field || !on()) return;
-  const act = ACTS[event.key];
-  if (act && act() !== false) event.preventDefault();
-}
-
-const ACTS = {
-  j: () => move(1),
-  k: () => move(-1),
-  a: () => reach("a"),
-  r: () => reach("r"),
-  d: () => reach("d"),
-  "/": () => focus(document.querySelector("[data-find]")),
-  "?": () => { if (!help) return false; help.showModal(); },
-};
-
-// The next or previous row of the list: links in the inbox, rows in the table.
-function move(step) {
-  const links = [...document.querySelectorAll("[data-list] a[href]")].filter(
-    (link) => link.closest("tr, li")?.querySelector("a[href]") === link && link.offsetParent,
-  );
-  if (!links.length) return false;
-  const here = links.findIndex((link) => link === document.activeElement);
-  const start = here >= 0 ? here : links.findIndex((link) => link.getAttribute("aria-current"));
-  const place = here < 0 && start < 0 ? 0 : Math.min(Math.max(start + step, 0), links.length - 1);
-  links[place].focus();
-  links[place].scrollIntoView({ block: "nearest" });
-}
-
-// An action of the open review gets the focus; where it asks for words, its form opens.
-function reach(key) {
-  const control = document.querySelector(`[data-key="${key}"]`);
-  if (!control || !control.checkVisibility()) return false;
-  const details = control.closest("details");
-  if (details) {
-    details.open = true;
-    details.querySelector("input:not([type=hidden]), textarea, button[type=submit]")?.focus();
-  } else {
-    control.focus();
-    announce(control.firstElementChild?.nextSibling?.textContent.trim() ?? "");
+  if (event.timeStamp < leading) {
+    leading = 0;
+    const link = document.querySelector(`[data-go="${CSS.escape(event.key)}"]`);
+    if (!link) return;
+    event.preventDefault();
+    link.click();
+    return;
   }
+  const act = event.key in ARROWS ? arrow(event) : named(event.key);
+  if (act === "go") leading = event.timeStamp + WAIT;
+  else if (act === "help") openHelp();
+  else if (!act || acts[act]?.() !== true) return;
+  event.preventDefault();
 }
 
-function focus(element) {
-  if (!element || !element.checkVisibility()) return false;
-  element.focus();
-  element.select?.();
+function named(key) {
+  const now = keys();
+  return Object.keys(now).find((act) => now[act] === key);
 }
 
-// Closes what is open, leaves a field, and at last goes back to the list.
-function escape(event) {
-  const open = document.querySelector("details.sheet-up[open], details.drop[open]");
-  if (open) {
-    open.open = false;
-    open.querySelector("summary").focus();
-  } else if (event.target.matches?.("input, textarea, select")) {
-    event.target.blur();
-  } else if (on()) {
-    document.querySelector("[data-back]")?.click();
-  }
+// Arrows scroll what is read; in the list they move from row to row.
+const ARROWS = { ArrowDown: "next", ArrowUp: "previous" };
+
+function arrow(event) {
+  if (!event.target.closest?.("[data-list]") || event.target.matches("input")) return null;
+  return event.shiftKey ? `extend_${ARROWS[event.key]}` : ARROWS[event.key];
 }

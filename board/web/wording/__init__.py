@@ -21,7 +21,7 @@ from board.web.wording.operations import (
 )
 from board.web.wording.people import ACTOR, CHANNEL, ROLE
 from board.web.wording.refusals import NOT_JSON, SPOKEN, refusal, said
-from board.web.wording.reviews import CHIPS, DECIDED, DECIDED_BY, DETAILED, REASON, REASON_CLASS, RISK, VERDICT
+from board.web.wording.reviews import CHIPS, DECIDED, DECIDED_BY, DETAILED, GROUP, REASON, REASON_CLASS, RISK, VERDICT
 from board.web.wording.tasks import CAUSE, EVENT, NO_WORKER, OUTCOME, PHASE, PRIORITY, STATUS, WAITING, waiting
 
 __all__ = [
@@ -38,6 +38,7 @@ __all__ = [
     "FOUND_OF_CONNECTION",
     "FOUND_OUTSIDE",
     "FOUND_WITH_TASK",
+    "GROUP",
     "NN_",
     "NOT_JSON",
     "NO_WORKER",

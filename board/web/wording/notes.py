@@ -13,6 +13,7 @@ _NOTES = {
     "saved": N_("The payload was saved."),
     "answered": N_("Your answer is kept, with its reason."),
     "resent": N_("The call goes out again now."),
+    "settings_saved": N_("Your settings were saved."),
     "none_selected": N_("Select at least one task first."),
 }
 _COUNTED = {

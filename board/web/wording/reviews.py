@@ -54,5 +54,6 @@ REASON_CLASS = {
     "duplicate": N_("A duplicate"),
     "other": N_("Something else"),
 }
+GROUP = {"overdue": N_("Overdue"), "today": N_("Due today"), "rest": N_("Later")}
 # Quick texts for "revise"; they only fill the field, which stays open to every other wish.
 CHIPS = (N_("Make it shorter."), N_("Make it friendlier."), N_("Check the facts again."), N_("Answer in Chinese."))
