@@ -1,5 +1,5 @@
 # make run [ARGS="--port 8123 --demo"]   start the board (first use: makes .venv and installs)
-# make test [TESTS="tests/tasks -k claim"] run the test suite
+# make test [TESTS="tests/tasks -k claim"] run the test suite (-n 0 among TESTS: in a row)
 # make chaos                               kill workers at every point of a call (make test does a part of it)
 # make soak [SOAK=3]                       shares, waits and losses over a long time, printed (make test does a part of it)
 # make bench [BENCH="drain intake"]       measure speed, beside other queues on the same server (docs/performance.md)
@@ -30,7 +30,7 @@ run: $(VENV)/.installed
 	exec $$guard $(BIN)/board up $(ARGS)
 
 test: $(VENV)/.installed-dev
-	@exec $(BIN)/python -m pytest $(TESTS)
+	@exec $(BIN)/python -m pytest -n auto $(TESTS)
 
 chaos: $(VENV)/.installed-dev
 	@exec $(BIN)/python -m pytest --chaos tests/chaos $(TESTS)

@@ -3,6 +3,7 @@
 import pytest
 
 pytest_plugins = [
+    "tests.rig.parallel",
     "tests.rig.reaper",
     "tests.rig.postgres",
     "tests.rig.valkey",

@@ -169,6 +169,7 @@ def test_a_server_that_takes_no_writes_is_not_back(valkey_server: ValkeyServer) 
     door.close()
 
 
+@pytest.mark.alone
 def test_many_threads_may_ask_and_closing_does_not_wait(valkey_server: ValkeyServer) -> None:
     door = RedisDoor(valkey_server.url, "ab12")
 

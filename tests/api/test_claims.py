@@ -260,6 +260,7 @@ def waiting(api: Api, threads: ThreadPoolExecutor, seconds: float = 20) -> Futur
     return future
 
 
+@pytest.mark.alone
 def test_who_waits_is_woken_at_once(outside: Api, threads: ThreadPoolExecutor, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("board.api.claims.PAUSE", 60)  # so that looking by itself cannot be what finds the task
     delays = []
@@ -279,6 +280,7 @@ def test_one_task_goes_to_one_of_those_who_wait(outside: Api, threads: ThreadPoo
     assert sorted(len(answer.result(15)[0]) for answer in answers) == [0, 0, 0, 1]
 
 
+@pytest.mark.alone
 def test_a_task_of_another_process_is_found_within_a_second(
     outside: Api, threads: ThreadPoolExecutor, database_url: str, tmp_path: Path
 ) -> None:

@@ -10,6 +10,7 @@ from contextlib import ExitStack
 from typing import Any
 
 import httpx2
+import pytest
 from sqlalchemy import func, select
 
 from board.db.engine import Database
@@ -80,6 +81,7 @@ SECONDS = 8.0
 WORKERS = CLIENTS = 8
 
 
+@pytest.mark.alone
 def test_one_sqlite_file_serves_many_workers_and_callers(board_process: StartBoard, sqlite_url: str) -> None:
     """B035: no error, nothing lost, nothing run twice, and no caller waits long."""
     apis = [board_process("api", database_url=sqlite_url) for _ in range(2)]

@@ -355,6 +355,7 @@ def test_a_key_that_is_revoked_hears_nothing_more(api: Api, monkeypatch: pytest.
     until(lambda: len(api.board.signals.callers) == 0)
 
 
+@pytest.mark.alone
 def test_a_server_that_stops_closes_its_streams_at_once(api: Api) -> None:
     api.submit("T-1")
     with follow(api, "T-1") as live:

@@ -81,6 +81,7 @@ def until(holds: Callable[[], Any], seconds: float = 30) -> None:
         time.sleep(0.02)
 
 
+@pytest.mark.alone
 def test_callers_are_served_whichever_process_does_the_work(running: Running) -> None:
     """Waiting, following, cancelling: one after the other, so that the processes are started once."""
     with client_of(running.api.url) as client:
@@ -122,6 +123,7 @@ def cpu_seconds(process: BoardProcess) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
+@pytest.mark.alone
 def test_two_hundred_callers_cost_next_to_nothing_and_hear_of_it_together(
     board_process: StartBoard, trial_package: TrialPackage, postgres_url: str
 ) -> None:
@@ -229,6 +231,7 @@ def nap(task_id: str, seconds: float) -> dict[str, Any]:
 # -- a process stops --------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("role", ["api", "up"])
 def test_a_stop_closes_open_streams_and_who_comes_back_misses_nothing(
     board_process: StartBoard, trial_package: TrialPackage, postgres_url: str, role: str

@@ -164,6 +164,7 @@ def test_a_health_port_that_is_taken_is_said(board_process: StartBoard, sqlite_u
     assert f"Cannot listen on 0.0.0.0:{port}" in said(refused)
 
 
+@pytest.mark.alone
 def test_readyz_answers_though_the_database_does_not(
     board_process: StartBoard, postgres_proxy: tuple[Proxy, str]
 ) -> None:
@@ -342,6 +343,7 @@ def _follow(process: BoardProcess, heard: threading.Event) -> str:
     return told
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("role", ["worker", "up"])
 @pytest.mark.parametrize("signum", [signal.SIGTERM, signal.SIGINT])
 def test_a_second_signal_leaves_at_once(

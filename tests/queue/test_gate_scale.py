@@ -46,6 +46,7 @@ def board(working: OpenWorking) -> WorkingBoard:
     return working(start=False)
 
 
+@pytest.mark.alone
 def test_what_waits_behind_a_hundred_thousand_limited_tasks_is_claimed_as_if_they_were_not_there(
     board: WorkingBoard,
 ) -> None:
@@ -117,6 +118,7 @@ def test_held_tasks_are_found_by_their_indexes(board: WorkingBoard) -> None:
         assert few, plan
 
 
+@pytest.mark.alone
 def test_a_thousand_held_keys_are_told_in_one_look_each(board: WorkingBoard) -> None:
     """Not by walking through what they hold: with ten times as much behind them the look takes about as long."""
     limited(board, 1, concurrency=1)

@@ -117,6 +117,7 @@ def test_a_burst_goes_out_in_few_round_trips_and_is_told_once_it_is_there(
     assert (lines.sizes()["board", 2], lines.sizes()["outside", 2]) == (21, BATCH)
 
 
+@pytest.mark.alone
 def test_a_request_does_not_wait_for_a_redis_that_is_silent(
     db: Database, ledger: Ledger, valkey_server: ValkeyServer
 ) -> None:

@@ -365,6 +365,7 @@ def test_a_stop_is_quick_though_redis_is_frozen(postgres_url: str, valkey_server
     assert time.monotonic() - begin < QUICK
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("over", ["postgres", "redis"])
 def test_a_quiet_line_is_asked_for_a_sign_and_stays(
     postgres_url: str,

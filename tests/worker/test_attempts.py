@@ -212,6 +212,7 @@ def test_up_to_the_concurrency_at_once_and_never_more(working: OpenWorking) -> N
     assert most == 3
 
 
+@pytest.mark.alone
 def test_new_work_starts_at_once_not_at_the_next_poll(working: OpenWorking) -> None:
     began: dict[str, float] = {}
 

@@ -29,6 +29,7 @@ def lose_lease(board: WorkingBoard, task_id: str = "T-1") -> None:
     assert "lease_lost" in board.kinds(task_id)  # by this sweep, or by one of the worker's own a moment before
 
 
+@pytest.mark.alone
 def test_heartbeats_keep_a_task_that_takes_longer_than_its_lease(working: OpenWorking) -> None:
     """B027: one execution while heartbeats run, though a second worker sweeps."""
 
@@ -46,6 +47,7 @@ def test_heartbeats_keep_a_task_that_takes_longer_than_its_lease(working: OpenWo
     assert len(probe.seen) == 1
 
 
+@pytest.mark.alone
 def test_pure_computing_loses_no_lease_and_takes_no_further_work(working: OpenWorking) -> None:
     """B027: the handler blocks its loop for longer than the lease; what was claimed beside it is kept as well."""
     began = Gate()
@@ -143,6 +145,7 @@ def test_a_handler_hears_that_its_lease_is_lost(working: OpenWorking) -> None:
     assert board.task()["lease_owner"] == "other"
 
 
+@pytest.mark.alone
 def test_a_cancelled_task_stops_within_two_seconds(working: OpenWorking, receiver: Receiver) -> None:
     """Asked through the database only, as another process does it."""
     began, ended = Gate(), Gate()
@@ -217,6 +220,7 @@ def test_a_handler_that_ignores_the_cancellation_cannot_finish_the_task(working:
     assert board.events()[-1]["note"] == "The attempt ended after the cancellation was asked; its result was refused."
 
 
+@pytest.mark.alone
 def test_a_stop_hands_back_without_burning_an_attempt(working: OpenWorking) -> None:
     began = Gate()
 
@@ -258,6 +262,7 @@ def test_a_stop_lets_short_work_end(working: OpenWorking) -> None:
     assert board.task()["status"] == "done"
 
 
+@pytest.mark.alone
 def test_a_stop_returns_though_a_handler_does_not(working: OpenWorking) -> None:
     """The lease then runs out, and the next worker takes the task."""
     began, release = Gate(), Gate()

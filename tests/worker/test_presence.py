@@ -146,6 +146,7 @@ def test_a_stop_leaves_nothing_unfinished_and_begins_no_further_call(
     assert asyncio.all_tasks(consumer._loop) == set()
 
 
+@pytest.mark.alone
 def test_a_stop_is_quick_though_the_database_hangs(working_sqlite: OpenWorking) -> None:
     """Somebody holds the write lock and does not let go."""
     began = Gate()

@@ -118,6 +118,7 @@ def test_a_cancellation_reaches_the_handler_of_another_process(board: WorkingBoa
     assert board.task()["crash_count"] == 0
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize(
     ("role", "payload"), [("worker", {"sleep": 60}), ("worker", {"thread": 60}), ("up", {"thread": 60})]
 )

@@ -84,6 +84,7 @@ def test_a_restart_without_the_data_and_work_that_came_meanwhile(
     assert process.log.count("Redis is away") == process.log.count("Redis is back") == 1
 
 
+@pytest.mark.alone
 def test_a_redis_that_is_silent_holds_up_neither_the_work_nor_the_stop(
     board: WorkingBoard, worker: StartWorker, valkey_server: ValkeyServer
 ) -> None:
