@@ -23,6 +23,7 @@ from board.effects.callbacks import Callbacks
 from board.effects.deliver import Outbox
 from board.effects.guard import Guard
 from board.effects.incoming import Incoming, Rights
+from board.effects.scribe import Scribe
 from board.files.ledger import Files
 from board.files.storage import open_storage
 from board.ports import Closing, Handler, Storage
@@ -122,6 +123,11 @@ class Board:
         return self.task_documents(connection, [row], places=places)[0]
 
     @property
+    def scribe(self) -> Scribe:
+        """What writes out word to callers."""
+        return Scribe(self.task_documents)
+
+    @property
     def trial(self) -> Trial:
         """What looks whether a connection works."""
         return Trial(self.catalogue, self.handlers, self.settings.private_targets)
@@ -174,7 +180,7 @@ class Board:
             runner,
             holds,
             mailbox,
-            Outbox(self.db, self.webhook_secret, settings.rewrite),
+            Outbox(self.db, self.scribe, self.webhook_secret, settings.rewrite),
             keeper,
             Presence(self.db, Entry(name, settings.concurrency, only_types, only_lanes, self.handlers)),
             self.watch,
@@ -338,11 +344,12 @@ def open_board(settings: Settings, *, handlers: Callable[[], Mapping[str, Handle
     ledger.followers += [
         operations.leave,
         visits,
-        Callbacks(catalogue, board.task_documents),
+        Callbacks(catalogue),
         rights,
         gate,
         board._tell,
     ]
+    ledger.before.append(board.scribe.write_out)
     signals.on(Call.OUTSIDE, board.claims.arrivals.ring)
     signals.on(Call.REVIEWS, board.reviews_changed.ring)
     return board

@@ -1,4 +1,4 @@
-"""The outbox: callbacks are taken when due, sent, and closed or put off, until they are confirmed or given up."""
+"""The outbox: callbacks are written out, taken when due, sent, and closed or put off, until confirmed or given up."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, Select, and_, bindparam, exists, func, select, text, update
 
@@ -16,19 +16,19 @@ from board.db.types import UtcTime
 from board.effects import signing
 from board.effects.answers import read, word
 from board.effects.backoff import pause
-from board.effects.callbacks import TAKEN_SECONDS
 from board.effects.calls import post
 from board.effects.http import Doors
 from board.effects.models import BEHIND, IN_TURN, operations
 from board.effects.operations import CALLBACK, OPEN, Closed, Delivered, close_many, log_deliveries
 from board.effects.rewrite import Rewrite
+from board.effects.scribe import TAKEN_SECONDS, Scribe
 from board.ports import Cause, ErrorClass, Failure, Lost, NotSent, Outcome, Refused, Success, UnknownOutcome
 from board.tasks.text import clean
 
 RECEIVERS = 50  # receivers looked at in one go, those whose word has waited longest first
 
-# Every receiver with word that is due. The loose scan jumps from one receiver to the next in ix_operations_outbox: a
-# hundred thousand rows for one that is down cost no more than one row.
+# Every receiver with word that is due, and NULL where something is to be written out first. The loose scan jumps from
+# one receiver to the next in ix_operations_outbox: a hundred thousand rows for one that is down cost no more than one.
 _DUE = text("""
 WITH RECURSIVE receivers (name) AS (
     SELECT min(receiver) FROM operations WHERE next_try_at IS NOT NULL AND after IS NULL
@@ -43,7 +43,9 @@ WITH RECURSIVE receivers (name) AS (
         WHERE o.next_try_at IS NOT NULL AND o.after IS NULL AND o.receiver = receivers.name
     ) AS soonest FROM receivers WHERE name IS NOT NULL
 )
-SELECT name FROM due WHERE soonest <= board_now() ORDER BY soonest
+SELECT name, soonest FROM due WHERE soonest <= board_now()
+UNION ALL SELECT NULL, NULL WHERE EXISTS (SELECT 1 FROM untold)
+ORDER BY soonest
 """)
 
 
@@ -61,6 +63,13 @@ class Due:
     outdated: bool
 
 
+class Taken(NamedTuple):
+    """What one look at the outbox found. more: there is more to be written out, so the next look should come soon."""
+
+    rows: list[Due]
+    more: bool
+
+
 @dataclass(frozen=True, slots=True)
 class Sent:
     """One try of one row, and what came of it. milliseconds: of the call; http_status: None without an answer."""
@@ -75,23 +84,32 @@ class Sent:
 @dataclass(frozen=True, slots=True)
 class Outbox:
     db: Database
+    scribe: Scribe
     secret: str  # signs what goes to a task's callback_url
     rewrite: Rewrite = field(default_factory=Rewrite)
 
-    def take(self, room: Callable[[str], int]) -> list[Due]:
-        """Due rows, marked as being sent, those that waited longest first; empty when nothing is due, or no room.
+    def _due(self) -> list[str | None]:
+        with self.db.read() as connection:
+            return list(connection.execute(_DUE).scalars())
+
+    def take(self, room: Callable[[str], int]) -> Taken:
+        """Due rows, marked as being sent, those that waited longest first; none when nothing is due, or no room.
 
         room: how many rows may be taken for a receiver. Rows that another process is just taking are skipped.
         """
-        with self.db.read() as connection:
-            due = [(name, lines) for name in connection.execute(_DUE).scalars() if (lines := room(name)) > 0]
+        names, more = self._due(), False
+        if None in names:
+            with self.db.write() as tx:
+                more = self.scribe.write_some(tx)
+            names = self._due()
+        due = [(name, lines) for name in names if name is not None and (lines := room(name)) > 0]
         if not due:
-            return []
+            return Taken([], more)
         with self.db.write() as tx:
             outdated: dict[int, bool] = {}
             for name, lines in due[:RECEIVERS]:
                 outdated |= {row.id: row.outdated for row in tx.execute(_first_of(tx, name, lines))}
-            return _taken(tx, outdated) if outdated else []
+            return Taken(_taken(tx, outdated) if outdated else [], more)
 
     async def send(self, due: Due, doors: Doors) -> Sent:
         """One try. The id stays, time and signature are fresh."""

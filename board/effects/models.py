@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import BigInteger, Column, ForeignKey, Index, UniqueConstraint, false, text
+from sqlalchemy import BigInteger, Column, ForeignKey, Index, Integer, UniqueConstraint, false, text
 from sqlmodel import Field, SQLModel
 
 from board.db.schema import BigId, id_field, json_field, table_of, text_field, time_field
@@ -99,6 +99,20 @@ class Delivery(SQLModel, table=True):
     detail: str | None = text_field()  # the answer's first part, or why there was none
 
 
+class Untold(SQLModel, table=True):
+    """A note: the caller of a task is to be told of its event `seq`. Written out as an operation at once, mostly.
+
+    Written with every end that somebody is told of, so it is as narrow as can be. No foreign key, whose check would
+    cost more than the row: only the archive removes tasks, and it leaves those with a note alone.
+    """
+
+    __tablename__ = "untold"
+
+    task: int = Field(sa_column=Column(BigId, primary_key=True, autoincrement=False))
+    seq: int = Field(sa_column=Column(Integer(), primary_key=True, autoincrement=False))
+    due_at: datetime | None = time_field()  # not before; None: at once
+
+
 class OperationEvent(SQLModel, table=True):
     """What became known of an operation beside its tries: who announced, asked, refused or answered what."""
 
@@ -184,3 +198,4 @@ operation_events = table_of(OperationEvent)
 callback_rights = table_of(CallbackRight)
 operation_waits = table_of(OperationWait)
 withdrawals = table_of(Withdrawal)
+untold = table_of(Untold)

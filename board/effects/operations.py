@@ -18,7 +18,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 from board.db.clock import now, read_now
 from board.db.many import given, insert_many, pack
 from board.effects import journal, withdrawals
-from board.effects.models import deliveries, operations
+from board.effects.models import deliveries, operations, untold
 from board.effects.reuse import Wanted, reusable
 from board.ports import FormAnswer, SentOperation, Stopped
 from board.tasks.followers import Moved
@@ -279,7 +279,8 @@ def callbacks_sent_since(connection: Connection, task: int, moment: datetime) ->
 
 
 def drop_unsent_callbacks(tx: Connection, task: int, moment: datetime) -> None:
-    """The decision that reserved them was undone; nothing of them has left the house."""
+    """The decision that reserved them was undone; nothing of them has left the house. Nobody hears of it."""
+    tx.execute(delete(untold).where(untold.c.task == task))
     tx.execute(
         delete(operations).where(
             operations.c.task == task,

@@ -8,9 +8,9 @@ from sqlalchemy import Connection, RowMapping, update
 
 from board.access.rights import Act, Actor
 from board.db.clock import now
-from board.effects.callbacks import GIVE_UP_AFTER
 from board.effects.models import operations
 from board.effects.operations import CALLBACK, by_id
+from board.effects.scribe import GIVE_UP_AFTER
 from board.effects.steps import NoSuchOperation
 from board.tasks.history import record
 from board.tasks.visible import visible

@@ -63,14 +63,14 @@ class Sender:
         """Take what is due, as far as there is room for it."""
         free = MOST - self._calling
         room = {receiver: min(free, lines.room) for receiver, lines in self._lines.items()}
-        rows = await asyncio.to_thread(self._outbox.take, lambda name: room.get(name, min(free, FIRST)))
-        moment, taken = time.monotonic(), Counter(due.receiver for due in rows)
-        for due in rows:
+        found = await asyncio.to_thread(self._outbox.take, lambda name: room.get(name, min(free, FIRST)))
+        moment, taken = time.monotonic(), Counter(due.receiver for due in found.rows)
+        for due in found.rows:
             self._lines.setdefault(due.receiver, Lines()).ahead.append((due, moment))
         for receiver, lines in self._lines.items():
             if (asked := room.get(receiver, FIRST)) > 0:
                 lines.more = taken[receiver] >= asked
-        if len(taken) == RECEIVERS:
+        if found.more or len(taken) == RECEIVERS:
             self.wanted.set()
 
     def _fill(self) -> None:

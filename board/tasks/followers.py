@@ -9,7 +9,7 @@ from typing import Any, Protocol, runtime_checkable
 from sqlalchemy import Connection, RowMapping
 
 from board.tasks.history import By
-from board.tasks.states import RULES, TERMINAL, Move, Status
+from board.tasks.states import AT_REST, RULES, TERMINAL, Move, Status
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,22 +41,31 @@ class FollowsMany(Protocol):
 
 Follower = Callable[[Connection, Moved], None]
 Placed = Callable[[Connection, Sequence[RowMapping]], None]
+Before = Callable[[Connection, Sequence[RowMapping]], None]
 
 
 class Followed:
     """What has followers. They are called in order; an exception of one undoes the move with all that followed.
 
     placed: told of waiting tasks whose place in line has changed without a move: lane, rank or ready_at.
+    before: told of tasks at rest whose rows have just been locked, before anything about them changes.
     """
 
     def __init__(self, followers: Sequence[Follower] = ()) -> None:
         self.followers: list[Follower] = list(followers)
         self.placed: list[Placed] = []
+        self.before: list[Before] = []
 
     def tell_places(self, tx: Connection, rows: Sequence[RowMapping]) -> None:
         """rows: of `tasks`, as they are now; those that do not wait are nobody's concern."""
         for follower in self.placed:
             follower(tx, rows)
+
+    def tell_before(self, tx: Connection, rows: Sequence[RowMapping]) -> None:
+        """rows: of `tasks`, locked; those that are not at rest are nobody's concern."""
+        if resting := [row for row in rows if row["status"] in AT_REST]:
+            for it in self.before:
+                it(tx, resting)
 
     def _follow(self, tx: Connection, moved: Moved) -> None:
         for follower in self.followers:

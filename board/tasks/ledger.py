@@ -55,11 +55,16 @@ class Ledger(Moving):
     # -- moves ----------------------------------------------------------------------------------------------------
 
     def lock(self, tx: Connection, task: int) -> RowMapping:
-        """The task's row, locked until the transaction ends (SQLite holds its one write lock anyway)."""
+        """The task's row, locked until the transaction ends (SQLite holds its one write lock anyway).
+
+        Whoever changes a task at rest, or anything that belongs to it, begins with this.
+        """
         statement = select(tasks).where(tasks.c.id == task)
         if tx.dialect.name == "postgresql":
             statement = statement.with_for_update()
-        return tx.execute(statement).mappings().one()
+        row = tx.execute(statement).mappings().one()
+        self.tell_before(tx, [row])
+        return row
 
     def move(
         self,

@@ -158,6 +158,7 @@ RULES: dict[Move, Rule] = {
 }
 
 TERMINAL = frozenset({Status.DONE, Status.FAILED, Status.CANCELLED})
+AT_REST = TERMINAL | {Status.NEEDS_REVIEW}  # nothing happens but by a person, or the clock
 READY = RULES[Move.CLAIM].sources
 
 

@@ -56,13 +56,16 @@ def hurry(db: Database, ledger: Ledger) -> int:
     return lifted
 
 
-def mark_missed(db: Database) -> int:
+def mark_missed(db: Database, ledger: Ledger) -> int:
     """Mark tasks whose deadline has passed before they ended. Nothing else changes. Returns how many."""
-    late = select(tasks.c.id).where(DEADLINE_OPEN, tasks.c.deadline_at <= now()).limit(BATCH)
+    late = select(tasks).where(DEADLINE_OPEN, tasks.c.deadline_at <= now()).limit(BATCH)
     if not _any(db, late):
         return 0
     with db.write() as tx:
-        return len(_change(tx, _locked(tx, late), "deadline_missed", None, {"deadline_missed": True}))
+        rows = _locked_rows(tx, late)
+        ledger.tell_before(tx, rows)
+        ids = [row["id"] for row in rows]
+        return len(_change(tx, ids, "deadline_missed", None, {"deadline_missed": True}))
 
 
 def _any(db: Database, query: Select[Any]) -> bool:
@@ -115,9 +118,13 @@ def _lift(tx: Connection, ledger: Ledger, ids: Sequence[int], kind: str, lane: i
 
 
 def _locked(tx: Connection, found: Select[Any]) -> list[int]:
+    return [row["id"] for row in _locked_rows(tx, found)]
+
+
+def _locked_rows(tx: Connection, found: Select[Any]) -> Sequence[RowMapping]:
     if tx.dialect.name == "postgresql":
         found = found.with_for_update(skip_locked=True)
-    return list(tx.execute(found).scalars())
+    return tx.execute(found).mappings().all()
 
 
 def _change(

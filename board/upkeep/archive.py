@@ -21,7 +21,7 @@ from board.db.clock import read_now
 from board.db.engine import Database
 from board.db.types import dump_json
 from board.effects import retire
-from board.effects.models import operations
+from board.effects.models import operations, untold
 from board.effects.view import operation_document
 from board.review import read as reading
 from board.review.models import reviews
@@ -199,12 +199,15 @@ def _window(name: str, status: Status, last: int) -> Any:
 def _held(connection: Connection, ids: Collection[int]) -> dict[int, str]:
     """Those of the tasks that must stay, by internal id, with the reason.
 
-    Two looks by task and not one condition in the query above: PostgreSQL would read all operations for it.
+    Looks by task and not one condition in the query above: PostgreSQL would read all operations for it.
     """
     calls = select(operations.c.task).where(operations.c.task.in_(ids), retire.OPEN)
+    notes = select(untold.c.task).where(untold.c.task.in_(ids))
     asked = select(reviews.c.task).where(reviews.c.task.in_(ids), reviews.c.status == "open")
     found = dict.fromkeys(connection.execute(asked).scalars(), "open_review")
-    return found | dict.fromkeys(connection.execute(calls).scalars(), "open_operation")
+    for open_ in (calls, notes):
+        found |= dict.fromkeys(connection.execute(open_).scalars(), "open_operation")
+    return found
 
 
 def _by_task(

@@ -79,7 +79,7 @@ class Keeper:
             Chore("age waiting tasks", lambda: ageing.age(db, ledger, ageing_after), AGEING_SECONDS, alone=True),
             Chore(
                 "look at deadlines",
-                lambda: (ageing.hurry(db, ledger), ageing.mark_missed(db)),
+                lambda: (ageing.hurry(db, ledger), ageing.mark_missed(db, ledger)),
                 AGEING_SECONDS,
                 alone=True,
             ),

@@ -12,10 +12,10 @@ from sqlalchemy import RowMapping
 from board.db.clock import read_now
 from board.db.engine import Database
 from board.effects import calls, journal, operations, waits
-from board.effects.callbacks import Documents, envelope
 from board.effects.http import MAX_ANSWER
 from board.effects.operations import Delivered
 from board.effects.reuse import Wanted
+from board.effects.scribe import Documents, envelope
 from board.effects.tried import SoFar, so_far
 from board.ports import (
     AlreadyConfirmed,

@@ -16,9 +16,9 @@ from board.catalogue.waits import is_called_back, wait_of
 from board.db.engine import Database
 from board.db.types import dump_json
 from board.effects import incoming, operations
-from board.effects.callbacks import Documents
 from board.effects.http import Doors
 from board.effects.rewrite import Rewrite
+from board.effects.scribe import Documents
 from board.files.ledger import Files
 from board.ports import Cause, ConnectionView, ErrorClass, Failure, FormAnswer, Handler, Refused
 from board.review import forms

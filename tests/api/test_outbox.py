@@ -52,6 +52,7 @@ def test_what_cannot_be_sent_again(open_api: OpenApi, receiver: Receiver) -> Non
 def test_who_may(open_api: OpenApi, receiver: Receiver) -> None:
     api = open_api(work=True, allow_private_targets=["127.0.0.1"])
     api.post("/tasks?wait=15", json={"type": "trial", "task_id": "T-1", "callback_url": receiver.url})
+    receiver.wait_for(1)
     [operation] = operations(api)
     path = f"/operations/{operation['id']}/resend"
     assert api.as_key("read", name="reads").post(path).status_code == 403

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from sqlalchemy import Engine, event
 
-from board.effects import backoff, callbacks, calls, lines, signing
+from board.effects import backoff, calls, lines, scribe, signing
 from board.ports import Success
 from board.tasks.history import By
 from board.tasks.intake import Problem
@@ -200,7 +200,7 @@ def test_callbacks_of_a_worker_that_vanished_go_out_again(working: OpenWorking, 
     first.stop()
     assert first.operations()[0]["status"] == "sent"
     second = working()
-    second.at(callbacks.TAKEN_SECONDS + 1)
+    second.at(scribe.TAKEN_SECONDS + 1)
     one, two = receiver.wait_for(2)
     confirmed(second)
     assert one.headers["webhook-id"] == two.headers["webhook-id"]
@@ -308,7 +308,7 @@ def test_an_outdated_event_holds_up_the_latest_for_ten_minutes(working: OpenWork
     first, second = board.operations()
     assert second["after"] == first["id"]
     assert (first["give_up_at"] - second["created_at"]).total_seconds() == pytest.approx(600, abs=5)
-    board.at(callbacks.OUTDATED_AFTER + 5)
+    board.at(scribe.OUTDATED_AFTER + 5)
     board.until(lambda: board.operations()[1]["tries"] > 0)
     first, second = board.operations()
     assert (first["status"], second["after"]) == ("rejected", None)

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
-from board.effects.deliver import Due, Outbox
+from board.effects.deliver import Outbox, Taken
 from board.effects.http import Doors
 from board.effects.lines import AHEAD, FIRST, MOST, QUICK, SLOW, Lines
 from board.effects.sender import Sender
@@ -47,16 +47,16 @@ def test_a_quick_receiver_is_looked_for_seldom(
     looks: list[int] = []
     take = Outbox.take
 
-    def counted(outbox: Outbox, room: Callable[[str], int]) -> list[Due]:
-        rows = take(outbox, room)
-        looks.append(len(rows))
-        return rows
+    def counted(outbox: Outbox, room: Callable[[str], int]) -> Taken:
+        found = take(outbox, room)
+        looks.append(len(found.rows))
+        return found
 
     monkeypatch.setattr(Outbox, "take", counted)
 
     async def deliver() -> None:
         doors = Doors(["127.0.0.1"])
-        sender = Sender(Outbox(board.board.db, "secret"), doors, Patience())
+        sender = Sender(Outbox(board.board.db, board.board.scribe, "secret"), doors, Patience())
         sending = asyncio.create_task(sender.keep_sending())
         sender.wanted.set()
         await asyncio.to_thread(receiver.wait_for, ROWS, 60.0)

@@ -189,6 +189,9 @@ class WorkingBoard:
         return self._rows(reviews, task_id, reviews.c.id)
 
     def operations(self, task_id: str = "T-1") -> list[RowMapping]:
+        """With word to the caller that the sender has not written out yet: whoever locks the task does that."""
+        with self.board.db.write() as tx:
+            self.board.ledger.lock(tx, self._id(tx, task_id))
         return self._rows(operations, task_id, operations.c.id)
 
     def deliveries(self) -> list[RowMapping]:

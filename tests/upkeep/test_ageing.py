@@ -102,7 +102,7 @@ def test_a_missed_deadline_is_marked_once_and_changes_nothing_else(db: Database)
     put(db, "late", 2, deadline_at=datetime.now(UTC) - timedelta(seconds=1))
     put(db, "in time", 2, deadline_at=datetime.now(UTC) + timedelta(hours=1))
     put(db, "ended", 2, deadline_at=datetime.now(UTC) - timedelta(seconds=1), status="done")
-    assert [ageing.mark_missed(db), ageing.mark_missed(db)] == [1, 0]
+    assert [ageing.mark_missed(db, Ledger()), ageing.mark_missed(db, Ledger())] == [1, 0]
     with db.read() as connection:
         rows = {row.task_id: row for row in connection.execute(select(tasks))}
     assert (rows["late"].deadline_missed, rows["late"].status, rows["late"].lane) == (True, "pending", 2)

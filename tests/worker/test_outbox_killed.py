@@ -7,8 +7,8 @@ import pytest
 from sqlalchemy import update
 
 from board.db.clock import now
-from board.effects.callbacks import TAKEN_SECONDS
 from board.effects.models import operations
+from board.effects.scribe import TAKEN_SECONDS
 from tests.effects.verify import verified
 from tests.rig.receiver import Receiver, Reply
 from tests.rig.working import OpenWorking, WorkingBoard
