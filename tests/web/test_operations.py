@@ -215,7 +215,7 @@ def test_on_a_narrow_screen_and_without_script_in_both_languages(
             page.locator("input[value=drop]").check()
             expect(page.locator("input[name=reference]")).to_be_hidden()
             page.locator("textarea[name=reason]").fill("房东说不用了。")
-            page.locator("button.primary").click()
+            page.locator("form button.primary:visible").click()
             expect(page.get_by_text(answered)).to_be_visible()
             screenshot(page, f"operation-answered-{locale}-{width}")
         assert problems == []
