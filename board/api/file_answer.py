@@ -26,11 +26,16 @@ _PROTECTED = {
 }
 
 
+def is_shown(kind: str) -> bool:
+    """Whether a browser may show it inside a page: pictures that cannot carry scripts."""
+    return _INLINE.fullmatch(kind) is not None
+
+
 def file_answer(request: Request, storage: Storage, file: Mapping[Any, Any], *, inline: bool = False) -> Response:
     """file: a row of the file ledger. inline: pictures are shown instead of saved. Raises ContentGone, StorageError."""
     etag = f'"{file["sha256"]}"'
     kind = str(file["type"]) if _HARMLESS.fullmatch(str(file["type"])) else "application/octet-stream"
-    shown = inline and _INLINE.fullmatch(kind) is not None
+    shown = inline and is_shown(kind)
     headers = _PROTECTED | {"ETag": etag, "Content-Disposition": disposition(file["name"], inline=shown)}
     if _matches(request.headers.get("if-none-match"), etag):
         return Response(status_code=304, headers=headers)

@@ -5,7 +5,21 @@ from __future__ import annotations
 from fastapi import FastAPI
 
 from board.access.throttle import Throttle
-from board.web import errors, inbox, operations, preferences, pulse, reference, review, settings, sign_in, task, tasks
+from board.web import (
+    attachments,
+    audit,
+    errors,
+    inbox,
+    operations,
+    preferences,
+    pulse,
+    reference,
+    review,
+    settings,
+    sign_in,
+    task,
+    tasks,
+)
 from board.web.security import PageHeaders, VersionedFiles, static_version
 
 
@@ -14,7 +28,8 @@ def install(app: FastAPI) -> None:
     version = static_version()
     app.state.static = f"/static/{version}"
     app.state.throttle = Throttle()
-    for module in (sign_in, inbox, pulse, review, tasks, task, operations, preferences, settings, reference):
+    reviewing, working = (inbox, pulse, review, attachments), (audit, tasks, task, operations)
+    for module in (sign_in, *reviewing, *working, preferences, settings, reference):
         app.include_router(module.router)
     app.mount("/static/{version}", VersionedFiles(version), name="static")
     errors.install(app)

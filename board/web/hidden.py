@@ -50,3 +50,12 @@ def named(found: Found) -> list[tuple[str, str, int]]:
         (f"U+{ord(character):04X}", unicodedata.name(character, "CONTROL"), number)
         for character, number in found.most_common()
     ]
+
+
+def reveal(value: Any) -> Any:
+    """A JSON value with every hidden character written out, as ⟦U+200B⟧."""
+    if isinstance(value, str):
+        return _HIDDEN.sub(lambda match: "".join(f"⟦U+{ord(character):04X}⟧" for character in match[0]), value)
+    if isinstance(value, dict):
+        return {reveal(key): reveal(item) for key, item in value.items()}
+    return [reveal(item) for item in value] if isinstance(value, list) else value

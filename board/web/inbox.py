@@ -35,6 +35,7 @@ def list_page(
     *,
     selected: Any = None,
     code: int = 200,
+    raw: bool = False,
     **more: Any,
 ) -> HTMLResponse:
     """The list with one review: the selected one, or the first (which only wide screens show)."""
@@ -50,7 +51,7 @@ def list_page(
             "type": type,
             "types": [row["name"] for row in store.list_types(connection)],
             "selected": selected is not None,
-            "review": detail(visit, connection, shown) if shown is not None else None,
+            "review": detail(visit, connection, shown, raw=raw) if shown is not None else None,
             "next": _following(page.rows, shown),
             "newest": read.newest_open(connection),
             "toast": just_decided(visit, connection, done),

@@ -38,8 +38,8 @@ class Refused:
 
 
 @router.show("/reviews/{review_id}")
-def review_page(review_id: str, visit: TheReader, done: str = "") -> Answer:
-    return _page(visit, _row(visit, review_id), done=done)
+def review_page(review_id: str, visit: TheReader, done: str = "", raw: str = "") -> Answer:
+    return _page(visit, _row(visit, review_id), done=done, raw=raw == "1")
 
 
 @router.act("/reviews/{review_id}/decision")
@@ -105,6 +105,7 @@ def _page(
     *,
     code: int = 200,
     done: str = "",
+    raw: bool = False,
     refused: Refused | None = None,
     form: Form | None = None,
 ) -> Answer:
@@ -112,6 +113,7 @@ def _page(
         visit,
         "decided" if row["status"] == "decided" and refused is None else "open",
         done=done,
+        raw=raw,
         selected=row,
         code=code,
         refused=refused,

@@ -8,12 +8,12 @@ from board.catalogue.spec import TypeSpec
 from board.db.clock import read_now
 from board.effects import shown
 from board.effects.addresses import masked
-from board.review import read
-from board.tasks import history
+from board.review import follows, read
 from board.tasks.read import attempt_document, attempts_of, by_internal_id
-from board.tasks.view import event_document
-from board.web import hidden, prose
-from board.web.difference import changes
+from board.web import audit, hidden, prose
+from board.web.attachments import attachments
+from board.web.cautions import cautions
+from board.web.comparison import views
 from board.web.tree import Node, tree
 from board.web.visit import Visit
 
@@ -35,44 +35,60 @@ def listed(visit: Visit, connection: Any, rows: list[Any]) -> list[dict[str, Any
     ]
 
 
-def detail(visit: Visit, connection: Any, row: Row) -> dict[str, Any]:
-    """One review: its document, and each part of it in the form that the template shows."""
+def detail(visit: Visit, connection: Any, row: Row, *, raw: bool = False) -> dict[str, Any]:
+    """One review: its document, and each part of it in the form that the template shows.
+
+    raw: hidden characters are written out instead of left out.
+    """
+    clean = _revealed if raw else hidden.strip_all
     board = visit.board
     task_row = by_internal_id(connection, row["task"])
     task = board.task_document(connection, task_row)
     document = read.document(connection, board.catalogue, row, task_row, task)
     spec = _spec(visit, connection, task_row)
     found, found_in_judgement, found_in_input = hidden.Found(), hidden.Found(), hidden.Found()
-    result = hidden.strip_all(task["result"], found)
+    result = clean(task["result"], found)
     output, repeated = _output(result, spec)
-    judgement = hidden.strip_all(task["judgement"], found_in_judgement)
+    judgement = clean(task["judgement"], found_in_judgement)
     attempts = [attempt_document(item) for item in attempts_of(connection, row["task"])]
     calls = shown.of_task(connection, row["task"])
     moment = read_now(connection)
     rounds = _rounds(read.of_task(connection, row["task"]), attempts, row["round"])
-    former = rounds[-1]["result"] if rounds and row["status"] == "open" else None
+    payload = clean(task["payload"], found_in_input)
+    consequence = _consequence(document["consequence"], task)
+    written = hidden.strip_all([task["judgement"], task["result"]], hidden.Found())
+    given = follows.given(connection, spec, task_row)
     return {
         "document": document,
         "task": task,
         "title": hidden.strip(task["title"], found) or task["task_id"],
         "type_title": spec.shown_title(visit.language.code),
         "spec": spec,
-        "consequence": _consequence(document["consequence"], task),
+        "consequence": consequence,
+        "given": [(item, tree(clean(item.value, hidden.Found()))) for item in given],
         "judgement": judgement if any(judgement.values()) else None,
         "output": output,
         "repeated": repeated,
-        "input": tree(hidden.strip_all(task["payload"], found_in_input)),
+        "input": tree(payload),
         "hidden": hidden.named(found | found_in_judgement),  # the judgement is a part of the result: not counted twice
         "hidden_in_input": hidden.named(found_in_input),
         "rounds": rounds,
-        "changes": changes(former, result) if former is not None and result is not None else [],
+        "views": views(rounds, result, payload),
+        "cautions": cautions(written, [task["payload"], task["title"], consequence]),
+        "attachments": attachments(visit, connection, task["payload"], task["result"]),
+        "raw": raw,
         "attempts": attempts,
         "operations": calls,
         "form": _form(document["form"]),
         "in_question": next((call for call in calls if call["id"] == document["operation_id"]), None),
-        "events": [event_document(item) for item in reversed(history.events_of(connection, row["task"]))],
+        "audit": audit.panel(connection, row["task"]),
         "undo_seconds": undo_seconds(visit, row, moment),
     }
+
+
+def _revealed(value: Any, found: hidden.Found) -> Any:
+    hidden.strip_all(value, found)
+    return hidden.reveal(value)
 
 
 def undo_seconds(visit: Visit, row: Row, moment: Any) -> int:

@@ -18,6 +18,7 @@ from board.queue import live
 from board.queue.wanted import Queue, Scope, Wanted
 from board.signals.arrivals import Arrivals
 from board.signals.signal import Signal
+from board.tasks.context import template_context
 from board.tasks.history import By
 from board.tasks.intake import Problem
 from board.tasks.ledger import Lease, Ledger
@@ -25,7 +26,6 @@ from board.tasks.states import READY, Pool, Status
 from board.tasks.view import data_of
 from board.worker.ending import Ended, Ending
 from board.worker.models import claims
-from board.worker.preparing import template_context
 
 # Key names have at most 120 characters, and `key:NAME/WORKER` must fit the 200 of a worker's name in the history.
 MAX_WORKER = 75

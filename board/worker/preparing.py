@@ -23,6 +23,7 @@ from board.files.ledger import Files
 from board.ports import Cause, ConnectionView, ErrorClass, Failure, FormAnswer, Handler, Refused
 from board.review import forms
 from board.signals.signal import Signal
+from board.tasks.context import template_context
 from board.tasks.ledger import Lease
 from board.tasks.states import Phase
 from board.tasks.view import data_of_many
@@ -239,25 +240,3 @@ def _may_resend(spec: TypeSpec, handler: Handler, target: ConnectionView | None,
     if acting:
         return not handler.side_effects
     return not (handler.side_effects if spec.handler.side_effects is None else spec.handler.side_effects)
-
-
-def template_context(row: RowMapping, data: RowMapping, answer_url: str | None = None) -> dict[str, Any]:
-    """What a type's templates see. The review's fields are always there and empty in round 1."""
-    return {
-        "task_id": row["task_id"],
-        "type": row["type"],
-        "title": row["title"],
-        "source": row["source"],
-        "payload": data["payload"],
-        "tags": row["tags"],
-        "priority": f"P{row['priority']}",
-        "round": row["round"],
-        "attempt": row["lease_token"],
-        "callback": {"url": answer_url},
-        "review": {"instruction": data["instruction"] or "", "former_output": data["former_output"] or ""},
-        "today": row["updated_at"].date().isoformat(),
-        "now": row["updated_at"].isoformat(),
-        "result": data["result"],
-        "judgement": data["judgement"] or {},
-        "decision": data["decision"] or {},
-    }

@@ -21,12 +21,26 @@ from board.web.wording.operations import (
 )
 from board.web.wording.people import ACTOR, CHANNEL, ROLE
 from board.web.wording.refusals import NOT_JSON, SPOKEN, refusal, said
-from board.web.wording.reviews import CHIPS, DECIDED, DECIDED_BY, DETAILED, GROUP, REASON, REASON_CLASS, RISK, VERDICT
+from board.web.wording.reviews import (
+    CAUTION,
+    CHIPS,
+    DECIDED,
+    DECIDED_BY,
+    DETAILED,
+    GIVEN,
+    GROUP,
+    REASON,
+    REASON_CLASS,
+    RISK,
+    VERDICT,
+    VIEW,
+)
 from board.web.wording.tasks import CAUSE, EVENT, NO_WORKER, OUTCOME, PHASE, PRIORITY, STATUS, WAITING, waiting
 
 __all__ = [
     "ACTOR",
     "CAUSE",
+    "CAUTION",
     "CHANNEL",
     "CHIPS",
     "DECIDED",
@@ -38,6 +52,7 @@ __all__ = [
     "FOUND_OF_CONNECTION",
     "FOUND_OUTSIDE",
     "FOUND_WITH_TASK",
+    "GIVEN",
     "GROUP",
     "NN_",
     "NOT_JSON",
@@ -58,6 +73,7 @@ __all__ = [
     "STATUS",
     "TRY",
     "VERDICT",
+    "VIEW",
     "WAITING",
     "label",
     "note",

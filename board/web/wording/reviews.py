@@ -55,5 +55,16 @@ REASON_CLASS = {
     "other": N_("Something else"),
 }
 GROUP = {"overdue": N_("Overdue"), "today": N_("Due today"), "rest": N_("Later")}
+CAUTION = {
+    "reviewer": N_("It speaks to the reviewer"),
+    "button": N_("It looks like one of our buttons"),
+    "target": N_("It stands neither in the input nor in what follows"),
+}
+VIEW = {
+    "before": N_("Since round {n}"),
+    "first": N_("Since round {n}"),
+    "input": N_("Against the input"),
+}
+GIVEN = {"to": N_("To"), "subject": N_("Subject"), "text": N_("Text")}
 # Quick texts for "revise"; they only fill the field, which stays open to every other wish.
 CHIPS = (N_("Make it shorter."), N_("Make it friendlier."), N_("Check the facts again."), N_("Answer in Chinese."))
