@@ -15,7 +15,7 @@ from starlette.responses import Response
 from board.api.errors import EXPECTED, translate
 from board.web.forms import BadForm
 from board.web.security import HEADERS
-from board.web.visit import SignInNeeded, Visit, speaking, the_visit
+from board.web.visit import SignInNeeded, Visit, own_path, speaking, the_visit
 from board.web.wording import N_, SPOKEN, said
 
 log = logging.getLogger(__name__)
@@ -84,7 +84,10 @@ def _error_page(request: Request, error: Exception) -> HTMLResponse:
     text = visit.gettext(advice)
     if isinstance(error, SPOKEN):  # a refusal of a room says more
         text = said(visit.language, error)
-    return _shown(visit, known.status_code, title=visit.gettext(title), advice=text)
+    again = None
+    if known.status_code >= 500:  # it may be over in a moment
+        again = visit.here if request.method in ("GET", "HEAD") else _came_from(request)
+    return _shown(visit, known.status_code, title=visit.gettext(title), advice=text, again=again)
 
 
 def _sign_in_needed(request: Request, error: Exception) -> Response:
@@ -93,14 +96,13 @@ def _sign_in_needed(request: Request, error: Exception) -> Response:
     login = f"/login?next={quote(visit.here, safe='')}"
     if request.method in ("GET", "HEAD"):
         return RedirectResponse(login if visit.here != "/" else "/login", 303)
-    back = quote(request.headers.get("referer", "").partition(request.headers.get("host", " "))[2] or "/", safe="")
     return _shown(
         visit,
         401,
         title=visit.gettext(N_("Your session has ended")),
-        advice=visit.gettext(N_("Nothing was done. Sign in again and repeat it; what you typed is kept below.")),
+        advice=visit.gettext(N_("Nothing was done. Sign in here and repeat it; what you typed is kept.")),
         draft=error.draft,
-        sign_in=f"/login?next={back}",
+        sign_in=_came_from(request),
     )
 
 
@@ -111,9 +113,14 @@ def _bad_form(request: Request, error: Exception) -> Response:
     return _shown(visit, 403, title=title, advice=visit.gettext(_FORMS[error.code]), draft=error.draft)
 
 
+def _came_from(request: Request) -> str:
+    """The page of ours with the form that was sent."""
+    return own_path(request.headers.get("referer", "").partition(request.headers.get("host", " "))[2])
+
+
 def _shown(visit: Visit, status: int, **values: Any) -> HTMLResponse:
     request_id = getattr(visit.request.state, "request_id", "")
-    blank: dict[str, Any] = {"draft": {}, "sign_in": None, "request_id": request_id, "status": status}
+    blank: dict[str, Any] = {"draft": {}, "sign_in": None, "again": None, "request_id": request_id, "status": status}
     answer = visit.page("error.html", status, **(blank | values))
     for name, value in HEADERS.items():  # an unforeseen error passes none of the middleware
         answer.headers.setdefault(name, value)

@@ -4,9 +4,13 @@ import { countDown } from "./undo.js";
 import { keepFresh } from "./pulse.js";
 import { helpForms } from "./forms.js";
 import { followTask } from "./follow.js";
+import { keepDrafts } from "./drafts.js";
+import { watchConnection } from "./away.js";
 
+keepDrafts();
 listenForKeys();
 countDown();
 helpForms();
 keepFresh();
 followTask();
+watchConnection();
