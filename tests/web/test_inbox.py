@@ -8,6 +8,7 @@ from sqlalchemy import update
 from board.db.clock import now, read_now
 from board.review.models import reviews
 from board.web.persons import initials
+from board.web.security import STATIC
 from board.web.tongue import marked, tongue
 from tests.web.conftest import Site
 
@@ -108,3 +109,21 @@ def test_whoever_likes_to_stay_after_a_decision_stays(site: Site) -> None:
     assert reviewer.decide(second, "approve").headers["location"] == f"/?done={second}"
     reviewer.post("/settings/me", after="https://evil.example.org")
     assert re.search(r'value="list" checked', reviewer.get("/settings/me").text)
+
+
+def test_the_first_sight_of_a_full_list_is_light(site: Site) -> None:
+    """Less than 100 kB for the page with its styles and scripts: it is read on phones, under way."""
+    for number in range(50):
+        site.review(f"T-{number:02}", summary="A summary of two lines, as they come. " * 4, confidence=0.9)
+    reviewer = site.visitor("reviewer")
+    page = reviewer.get("/")
+    assert page.text.count("data-row") == 50
+    static = re.search(r'"(/static/\w+)/', page.text)
+    assert static is not None
+    sizes = [len(page.content)]
+    for path in (*sorted(STATIC.glob("*.css")), *sorted(STATIC.glob("*.js"))):
+        sent = reviewer.get(f"{static[1]}/{path.name}", headers={"Accept-Encoding": "gzip"})
+        assert (sent.headers["content-encoding"], sent.text) == ("gzip", path.read_text(encoding="utf-8"))
+        assert "immutable" in sent.headers["cache-control"]
+        sizes.append(int(sent.headers["content-length"]))
+    assert sum(sizes) < 100_000

@@ -1,4 +1,4 @@
-"""When something is in the way of a decision: no connection, a session that has ended, an error. Nothing typed is lost."""
+"""When something is in the way of a decision: no connection, a session that has ended. Nothing typed is lost."""
 
 from playwright.sync_api import Page, expect
 
