@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from sqlalchemy import Connection, RowMapping, Select, delete, exists, insert, or_, select, tuple_
+from sqlalchemy import ColumnElement, Connection, RowMapping, Select, delete, exists, insert, or_, select, tuple_
 
 from board.effects.models import operation_waits, operations
 from board.tasks.ledger import Lease
@@ -23,6 +23,11 @@ def enter(tx: Connection, lease: Lease, operation: int) -> None:
 
 def leave(tx: Connection, task: int) -> None:
     tx.execute(delete(operation_waits).where(operation_waits.c.task == task))
+
+
+def any_at_all() -> ColumnElement[bool]:
+    """Whether any task waits for a call, closed or not."""
+    return select(operation_waits.c.task).exists()
 
 
 @lru_cache(maxsize=1)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from sqlalchemy import Connection, select
+from sqlalchemy import ColumnElement, Connection, select
 
 from board.queue import usage
 from board.queue.models import limits
@@ -19,6 +19,11 @@ def spend(tx: Connection, type_name: str, tokens: int, now: Now) -> None:
     found = usage.lock(tx, [scope], wait=True)[scope]
     found.used, found.day = found.used_on(now) + tokens, now.day
     usage.write(tx, {scope: found})
+
+
+def any_at_all() -> ColumnElement[bool]:
+    """Whether any type has used tokens, on whatever day."""
+    return select(limits.c.scope).where(limits.c.scope.startswith(PREFIX)).exists()
 
 
 def used(connection: Connection, now: Now) -> Mapping[str, int]:

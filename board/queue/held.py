@@ -34,6 +34,11 @@ def scopes(connection: Connection) -> list[str]:
     return list(connection.execute(select(found.c.scope).where(found.c.scope.is_not(None))).scalars())
 
 
+def any_at_all() -> ColumnElement[bool]:
+    """Whether any limit holds a task back."""
+    return select(tasks.c.id).where(HELD).exists()
+
+
 def _first_of(scope: str) -> Select[tuple[str, int, int]]:
     """In the order of ix_tasks_held: of a limit that holds much, PostgreSQL would else look for one row in the table
     itself, and walk through all that has ended first."""

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 from zoneinfo import ZoneInfo
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
-from sqlalchemy import Connection, insert, select, update
+from sqlalchemy import ColumnElement, Connection, insert, select, update
 
 from board.db.clock import now
 from board.db.insert import insert_once
@@ -75,6 +75,11 @@ class QueueRules(BaseModel):
 def read(connection: Connection) -> QueueRules:
     stored = connection.execute(select(live_settings.c.value).where(live_settings.c.key == KEY)).scalar()
     return QueueRules.model_validate(stored or {})
+
+
+def changed() -> ColumnElement[datetime]:
+    """When it was last changed, for a question asked of this table; null: never."""
+    return select(live_settings.c.changed_at).where(live_settings.c.key == KEY).scalar_subquery()
 
 
 def change(tx: Connection, actor: str, edit: Callable[[QueueRules], QueueRules], note: str | None = None) -> QueueRules:

@@ -14,7 +14,7 @@ from datetime import datetime, timedelta
 from typing import Any, TypeAlias
 
 from pydantic import ValidationError
-from sqlalchemy import Connection, RowMapping, delete, select, update
+from sqlalchemy import ColumnElement, Connection, RowMapping, delete, select, update
 
 from board.db.clock import now, read_now
 from board.db.engine import AWAY, Database
@@ -42,6 +42,11 @@ _DUE = (
     .limit(BATCH)
 )
 KEPT_DAYS = 90  # firings are on record for so long; the IDs of their tasks go on preventing doubles
+
+
+def any_due() -> ColumnElement[bool]:
+    """Whether `Firing.fire` finds any."""
+    return _DUE.with_only_columns(schedules.c.id).order_by(None).exists()
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,23 +7,25 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import Connection
+from sqlalchemy import ColumnElement, Connection
 
 from board.catalogue.store import Catalogue
 from board.db.engine import Database
+from board.effects import waits
 from board.files.ledger import Files
 from board.review import forms
 from board.tasks.intake import Intake
 from board.tasks.ledger import Ledger
 from board.upkeep import ageing, sweep
 from board.upkeep.archive import Archive
-from board.upkeep.firing import Firing
+from board.upkeep.firing import Firing, any_due
 from board.upkeep.leader import LOOK_SECONDS, Leader
 from board.upkeep.shelf import Busy
 
 if TYPE_CHECKING:
     from board.upkeep.rebuild import Rebuild
 
+MISSED_SECONDS = 15.0  # for what is looked for every second in another way (board.worker.glance)
 AGEING_SECONDS = 30.0  # how often waiting tasks are looked at for ageing; a tenth of the time they must have waited
 WITHDRAW_SECONDS = 2.0  # how often; its table is nearly always empty
 FORMS_SECONDS = 15.0  # how often; Dify itself looks once a minute
@@ -34,12 +36,17 @@ FORGET_SECONDS = 3600.0  # what is removed is at least a day old
 
 @dataclass(frozen=True, slots=True)
 class Chore:
-    """what: completes the sentence “could not …”. every: seconds. alone: only the leader does it."""
+    """what: completes the sentence “could not …”. every: seconds. alone: only the leader does it.
+
+    sign: says in SQL that there is something to do; it is looked at every second, and `every` is for the case that it
+    was missed.
+    """
 
     what: str
     work: Callable[[], Any]
     every: float
     alone: bool
+    sign: ColumnElement[bool] | None = None
 
 
 class Keeper:
@@ -72,10 +79,22 @@ class Keeper:
         # for a leader. The rest would only be done twice.
         self.chores: tuple[Chore, ...] = (
             Chore("find out who leads", self._seek, LOOK_SECONDS, alone=False),
-            Chore("finish grace times", lambda: sweep.finish_grace(db, ledger), 1.0, alone=False),
+            Chore(
+                "finish grace times",
+                lambda: sweep.finish_grace(db, ledger),
+                MISSED_SECONDS,
+                alone=False,
+                sign=sweep.grace_over(),
+            ),
             Chore("rescue lost leases", lambda: sweep.rescue_leases(db, ledger, catalogue), min(10.0, lease), False),
-            Chore("wake those who wait for a call", lambda: sweep.wake_waiting(db, ledger), 1.0, alone=True),
-            Chore("fire schedules", firing.fire, 1.0, alone=True),
+            Chore(
+                "wake those who wait for a call",
+                lambda: sweep.wake_waiting(db, ledger),
+                MISSED_SECONDS,
+                alone=True,
+                sign=waits.any_at_all(),
+            ),
+            Chore("fire schedules", firing.fire, MISSED_SECONDS, alone=True, sign=any_due()),
             Chore("age waiting tasks", lambda: ageing.age(db, ledger, ageing_after), AGEING_SECONDS, alone=True),
             Chore(
                 "look at deadlines",

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
-from sqlalchemy import Connection, RowMapping, Select, select, update
+from sqlalchemy import ColumnElement, Connection, RowMapping, Select, select, update
 
 from board.catalogue.store import Catalogue
 from board.db.clock import now
@@ -31,6 +31,11 @@ _LEASE_OVER = select(tasks).where(RUNNING, tasks.c.lease_until < now()).order_by
 def finish_grace(db: Database, ledger: Ledger) -> int:
     """Approved tasks with no action left become done once their grace time is over. Returns how many."""
     return _each(db, _GRACE_OVER, lambda tx, row: ledger.move(tx, row, Move.FINISH, TIMER))
+
+
+def grace_over() -> ColumnElement[bool]:
+    """Whether `finish_grace` finds any."""
+    return _first_of(_GRACE_OVER).exists()
 
 
 def rescue_leases(db: Database, ledger: Ledger, catalogue: Catalogue) -> int:

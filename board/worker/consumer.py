@@ -11,7 +11,7 @@ import asyncio
 import logging
 import threading
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Hashable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 
@@ -35,6 +35,7 @@ from board.tasks.states import Pool
 from board.upkeep import watch
 from board.upkeep.keeper import Chore, Keeper
 from board.upkeep.watch import Watch
+from board.worker.glance import Glance
 from board.worker.holding import Claimed, Holding
 from board.worker.holds import Holds
 from board.worker.mailbox import Mailbox
@@ -46,6 +47,7 @@ from board.worker.slots import Slots
 log = logging.getLogger(__name__)
 
 POLL_SECONDS = 1.0  # without any wake-up work still starts within this time
+REREAD_SECONDS = 15.0  # pauses, weights and types, which are read as soon as a change of them is seen
 FINISH_SECONDS = 1.0  # at a stop, short work may end by itself for so long; the rest is handed back
 # Computing on the loop is taken for work; after this time it is taken for an endless loop, and its leases run out.
 STUCK_SECONDS = 600.0
@@ -99,9 +101,13 @@ class Consumer:
         mailbox.park = self.holding.park
         self._weights_now = weights
         self._rules: QueueRules | None = None  # not read yet: nothing is taken, as it may be paused
+        self._rules_seen: Hashable = None
+        self._reread_at = 0.0
         self._beyond: Collection[str] = ()  # types whose handler is not installed here: another worker may have it
         self._only_types, self._only_lanes = only_types, only_lanes
         self._doors = Doors(allow_private)
+        signs = {chore.what: chore.sign for chore in keeper.chores if chore.sign is not None}
+        self._glance = Glance(db, list(self._pools), only_types, only_lanes, signs)
         self._patience = Patience()
         self._sender = Sender(outbox, self._doors, self._patience)
         self._loop = asyncio.new_event_loop()
@@ -203,9 +209,24 @@ class Consumer:
             self._loop.call_soon_threadsafe(holding.hand_back_late)
         self._stop_cancelled()
         self._look_for_answers()
-        self._patience.run("read the queue's settings", self._read_rules)
-        self.wake()
+        self._patience.run("look whether there is anything to do", self._look_around)
         self.wake_outbox()
+
+    def _look_around(self) -> None:
+        """Begin what there is to do: claims, and chores of which a sign is seen."""
+        seen = self._glance.look()
+        moment = time.monotonic()
+        if self._rules is None or seen.holds or seen.rules != self._rules_seen or moment >= self._reread_at:
+            if self._patience.run("read the queue's settings", self._read_rules):
+                self._rules_seen, self._reread_at = seen.rules, moment + REREAD_SECONDS
+        else:
+            self._weights_now = self._rules.weights_at(seen.moment, self._zone, self._weights)
+        if seen.work:
+            self.wake()
+        else:
+            self.looked_at = moment
+        for what in seen.due:
+            self._scheduler.modify_job(what, next_run_time=datetime.now(UTC))
 
     def _look_for_answers(self) -> None:
         self._patience.run("look for callbacks that came in", self._mailbox.look)

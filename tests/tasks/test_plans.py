@@ -27,6 +27,7 @@ from board.tasks.models import tasks
 from board.tasks.states import Pool, Status
 from board.upkeep import archive, sweep
 from board.upkeep.rebuild import waiting
+from board.worker.glance import Glance
 from tests.heart import claim_lane, new_task
 
 ROWS = 50_000
@@ -153,6 +154,9 @@ def test_hot_queries_on_many_rows(full: Database) -> None:
         assert len({place.task for place in first} | set(second)) == 200
     with plans(full) as looking, full.read() as connection:
         assert ledger_queue.look(connection, Scope(), 8) == (dict.fromkeys(range(4), 8), False, False)
+    glance = Glance(full, list(Pool), None, None, {"grace": sweep.grace_over(), "calls": waits.any_at_all()})
+    with plans(full) as glancing:
+        assert glance.look().work
     with plans(full, "lease_until <") as sweeping:
         assert sweep.rescue_leases(full, ledger, Types()) == LOST  # type: ignore[arg-type]
     with plans(full) as archiving, full.read() as connection:
@@ -166,6 +170,10 @@ def test_hot_queries_on_many_rows(full: Database) -> None:
         (filling, "ix_tasks_ready"),
         (looking, "ix_tasks_ready"),
         (looking, "ix_tasks_suspects"),
+        (glancing, "ix_tasks_ready"),
+        (glancing, "ix_tasks_held"),
+        (glancing, "ix_tasks_suspects"),
+        (glancing, "ix_tasks_grace"),
         (sweeping, "ix_tasks_leases"),
         (archiving[:1], "ix_tasks_type_status" if full.is_sqlite else "Index Scan using"),
         (archiving[2:3], "ix_operations_task"),
