@@ -20,8 +20,7 @@ from board.effects.resend import NotResendable
 from board.following import EventStream, Following, last_event
 from board.review import read as reviews
 from board.signals.callers import Caller
-from board.tasks import edit, history, read, runnow, text
-from board.tasks.intake import Problem
+from board.tasks import edit, history, read, runnow
 from board.tasks.ledger import Stale
 from board.tasks.states import TERMINAL, IllegalMove, Status
 from board.tasks.view import event_document
@@ -31,11 +30,10 @@ from board.web.forms import OwnForm
 from board.web.routing import PageRouter
 from board.web.tree import tree
 from board.web.visit import CHANNEL, TheReader, Visit
-from board.web.wording import N_, NOT_JSON, said
+from board.web.wording import said
 
 router = PageRouter()
 Answer = HTMLResponse | RedirectResponse
-_NO_OBJECT = N_("The payload must be a JSON object, in braces.")
 
 
 @router.show("/tasks/{task_id}")
@@ -121,42 +119,6 @@ def resend(task_id: str, form: OwnForm, visit: TheReader) -> Answer:
     return _acted(visit, task_id, "resent", work)
 
 
-@router.show("/tasks/{task_id}/edit")
-def edit_page(task_id: str, visit: TheReader) -> Answer:
-    with visit.board.db.read() as connection:
-        document = visit.board.task_document(connection, visible(connection, visit.actor, task_id, Act.OPERATE))
-    return _edit(visit, document, _pretty(document["payload"]))
-
-
-@router.act("/tasks/{task_id}/edit")
-def save(task_id: str, form: OwnForm, visit: TheReader) -> Answer:
-    """Write the corrected payload. Whatever is refused leaves the typed text in its field."""
-    board, typed = visit.board, form.raw("payload")
-    problem, status = None, 422
-    try:
-        payload = text.parse(typed.encode())
-        if not isinstance(payload, dict):
-            raise text.NotJson(visit.gettext(_NO_OBJECT))
-        change = edit.TaskEdit(version=form.number("version") or 0, payload=payload)
-        with board.db.write() as tx:
-            row = visible(tx, visit.actor, task_id, Act.OPERATE)
-            by = visit.actor.by(CHANNEL)
-            edit.apply(
-                tx, board.ledger, board.catalogue, board.files, board.visits.content_changed, row["id"], change, by
-            )
-    except (text.NotJson, text.BadJson) as error:
-        problem = visit.gettext(NOT_JSON).format(problem=str(error))
-    except Problem as error:
-        problem = said(visit.language, error)
-    except Stale as error:
-        problem, status = said(visit.language, error), 409
-    if problem is None:
-        return visit.go(f"/tasks/{quote(task_id, safe='')}", note="saved")
-    with board.db.read() as connection:
-        document = board.task_document(connection, visible(connection, visit.actor, task_id, Act.OPERATE))
-    return _edit(visit, document, typed, problem, status)
-
-
 @router.show("/tasks/{task_id}/{step}")
 def back(task_id: str, step: str, visit: TheReader) -> Answer:
     """The address of a form, opened as a page."""
@@ -197,12 +159,3 @@ def _acted(visit: Visit, task_id: str, note: str, work: Callable[[], None]) -> A
     except (IllegalMove, Stale, NotResendable) as error:
         return _page(visit, task_id, refused=said(visit.language, error), code=409)
     return visit.go(f"/tasks/{quote(task_id, safe='')}", note=note)
-
-
-def _edit(visit: Visit, task: dict[str, Any], payload: str, problem: str = "", status: int = 200) -> HTMLResponse:
-    open_now = Status(task["status"]) in edit.PAYLOAD_OPEN
-    return visit.page("edit.html", status, task=task, payload=payload, problem=problem, open_now=open_now)
-
-
-def _pretty(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, indent=2)
