@@ -20,13 +20,14 @@ from board.db.engine import Database, after_commit, after_commit_with
 from board.db.migrate import check
 from board.effects import operations
 from board.effects.callbacks import Callbacks
+from board.effects.calls import elsewhere
 from board.effects.deliver import Outbox
 from board.effects.guard import Guard
 from board.effects.incoming import Incoming, Rights
 from board.effects.scribe import Scribe
 from board.files.ledger import Files
 from board.files.storage import open_storage
-from board.ports import Closing, Handler, Storage
+from board.ports import Closing, ConnectionView, Handler, Refused, Storage
 from board.queue.gate import Gate
 from board.queue.intake_rate import IntakeRate
 from board.queue.ledger_queue import LedgerQueue
@@ -125,7 +126,7 @@ class Board:
     @property
     def scribe(self) -> Scribe:
         """What writes out word to callers."""
-        return Scribe(self.task_documents)
+        return Scribe(self.catalogue, self.task_documents)
 
     @property
     def trial(self) -> Trial:
@@ -180,7 +181,7 @@ class Board:
             runner,
             holds,
             mailbox,
-            Outbox(self.db, self.scribe, self.webhook_secret, settings.rewrite),
+            Outbox(self.db, self.catalogue, self.scribe, self.webhook_secret, settings.rewrite),
             keeper,
             Presence(self.db, Entry(name, settings.concurrency, only_types, only_lanes, self.handlers)),
             self.watch,
@@ -235,10 +236,21 @@ class Board:
         self.db.close()
 
 
-def _callable(settings: Settings) -> Callable[[str], None]:
-    """Refuses a callback address that may not be called. It is looked at as it will be called."""
+def _callable(settings: Settings) -> Callable[[str, ConnectionView | None], None]:
+    """Refuses a callback address that may not be called. It is looked at as it will be called.
+
+    Given a connection, only what is on its server may be, and that may, wherever it is: who made it has allowed it.
+    """
     guard, rewrite = Guard(settings.private_targets), settings.rewrite
-    return lambda url: guard.check_url(rewrite(url))
+
+    def check(url: str, connection: ConnectionView | None) -> None:
+        real = rewrite(url)
+        if connection is None:
+            return guard.check_url(real)
+        if (words := elsewhere(connection, real)) is not None:
+            raise Refused(words)
+
+    return check
 
 
 def _queue(

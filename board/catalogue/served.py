@@ -73,6 +73,8 @@ def _action(spec: TypeSpec, handlers: Mapping[str, Handler], connections: Mappin
 
 
 def _connection(path: str, name: str | None, handler: Handler, connections: Mapping[str, str]) -> Iterator[Problem]:
+    if name is None and getattr(handler, "connection_optional", False):
+        return
     if handler.connection_kind is None:
         if name is not None:
             yield path, f"{handler.name} needs no connection"

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from urllib.parse import urlsplit
 
+from board.effects.guard import host_and_port, written
+
 
 def masked(url: str) -> str:
     """An address for people: resume addresses carry their secret in the query, so that is left out."""
@@ -13,6 +15,13 @@ def masked(url: str) -> str:
     return f"{parts.scheme}://{host}{f':{parts.port}' if parts.port else ''}{parts.path or '/'}" + (
         "?…" if parts.query else ""
     )
+
+
+def same_server(one: str, other: str) -> bool:
+    """Whether two addresses have the same scheme, host and port. Raises Refused for what is no address."""
+    (host, port), (other_host, other_port) = host_and_port(one), host_and_port(other)
+    same = (written(host), port) == (written(other_host), other_port)
+    return same and urlsplit(one).scheme.lower() == urlsplit(other).scheme.lower()
 
 
 def receiver(url: str) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Protocol
 
 from board.effects import signing
-from board.effects.addresses import masked
+from board.effects.addresses import masked, receiver, same_server
 from board.effects.answers import read, word
 from board.effects.authentication import auth_headers
 from board.ports import (
@@ -93,6 +93,16 @@ def request_headers(connection: ConnectionView | None, key: str, body: bytes, de
     own = connection.secrets if connection else {}
     headers = signing.headers(key, body, signing.secrets_of(own.get("secret") or default_secret))
     return headers | auth_headers(own.get("auth"), headers["webhook-id"])
+
+
+def elsewhere(connection: ConnectionView | None, url: str) -> str | None:
+    """Why a connection's header, password or token does not go to an address that a caller has named."""
+    if connection is None or same_server(connection.url, url):
+        return None
+    return (
+        f"{receiver(url)} is not where the connection “{connection.name}” leads ({receiver(connection.url)}); what it "
+        "signs in with goes nowhere else. Nothing was sent."
+    )
 
 
 async def post(

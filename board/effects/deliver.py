@@ -4,25 +4,37 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, Select, and_, bindparam, exists, func, select, text, update
 
+from board.catalogue.store import Catalogue
 from board.db.clock import now, read_now
 from board.db.engine import Database
 from board.db.types import UtcTime
-from board.effects import signing
 from board.effects.answers import read, word
 from board.effects.backoff import pause
-from board.effects.calls import post
+from board.effects.calls import elsewhere, post, request_headers
 from board.effects.http import Doors
 from board.effects.models import BEHIND, IN_TURN, operations
 from board.effects.operations import CALLBACK, OPEN, Closed, Delivered, close_many, log_deliveries
 from board.effects.rewrite import Rewrite
 from board.effects.scribe import TAKEN_SECONDS, Scribe
-from board.ports import Cause, ErrorClass, Failure, Lost, NotSent, Outcome, Refused, Success, UnknownOutcome
+from board.ports import (
+    Cause,
+    ConnectionView,
+    ErrorClass,
+    Failure,
+    Http,
+    Lost,
+    NotSent,
+    Outcome,
+    Refused,
+    Success,
+    UnknownOutcome,
+)
 from board.tasks.text import clean
 
 RECEIVERS = 50  # receivers looked at in one go, those whose word has waited longest first
@@ -61,6 +73,8 @@ class Due:
     tries: int
     give_up_at: datetime
     outdated: bool
+    connection: str | None = None
+    signs_in: ConnectionView | None = None  # that connection, opened; None: there is none, or none any more
 
 
 class Taken(NamedTuple):
@@ -84,6 +98,7 @@ class Sent:
 @dataclass(frozen=True, slots=True)
 class Outbox:
     db: Database
+    catalogue: Catalogue
     scribe: Scribe
     secret: str  # signs what goes to a task's callback_url
     rewrite: Rewrite = field(default_factory=Rewrite)
@@ -109,18 +124,24 @@ class Outbox:
             outdated: dict[int, bool] = {}
             for name, lines in due[:RECEIVERS]:
                 outdated |= {row.id: row.outdated for row in tx.execute(_first_of(tx, name, lines))}
-            return Taken(_taken(tx, outdated) if outdated else [], more)
+            return Taken(self._opened(tx, _taken(tx, outdated)) if outdated else [], more)
+
+    def _opened(self, tx: Connection, rows: list[Due]) -> list[Due]:
+        """With the connections that some of them need."""
+        names = {due.connection for due in rows if due.connection is not None}
+        opened = {name: self.catalogue.open_connection(tx, name) for name in names}
+        return [replace(due, signs_in=opened[due.connection]) if due.connection else due for due in rows]
 
     async def send(self, due: Due, doors: Doors) -> Sent:
         """One try. The id stays, time and signature are fresh."""
-        headers = signing.headers(due.key, due.body, signing.secrets_of(self.secret))
+        headers = request_headers(due.signs_in, due.key, due.body, self.secret)
         if due.outdated:
             headers["x-board-outdated"] = "true"
         begun, url = time.monotonic(), self.rewrite(due.url)
         outcome: Outcome
         status: int | None = None
         try:
-            answer = await post(doors.repeating(), url, headers, due.body)
+            answer = await post(_door(doors, due, url), url, headers, due.body)
             status, detail, outcome = answer.status, answer.text, read(answer, url)
         except NotSent as error:
             detail, outcome = str(error), Failure(ErrorClass.TRANSIENT, Cause.NETWORK, str(error))
@@ -161,6 +182,17 @@ _PUT_OFF = (
 )
 
 
+def _door(doors: Doors, due: Due, url: str) -> Http:
+    """Raises Refused where the connection is gone, or leads elsewhere by now."""
+    if due.connection is None:
+        return doors.repeating()
+    if due.signs_in is None:
+        raise Refused(f"The connection “{due.connection}” does not exist any more.")
+    if (words := elsewhere(due.signs_in, url)) is not None:
+        raise Refused(words)
+    return doors.to(due.signs_in.url)
+
+
 def _first_of(tx: Connection, name: str, lines: int) -> Select[Any]:
     """The first due rows of one receiver, locked; those that somebody is just taking are skipped."""
     later = operations.alias("later")
@@ -180,6 +212,9 @@ def _first_of(tx: Connection, name: str, lines: int) -> Select[Any]:
     return query.with_for_update(of=operations, skip_locked=True) if tx.dialect.name == "postgresql" else query
 
 
+_SENT = ("id", "key", "url", "receiver", "body", "tries", "give_up_at", "connection")
+
+
 def _taken(tx: Connection, outdated: Mapping[int, bool]) -> list[Due]:
     rows = tx.execute(
         update(operations)
@@ -191,10 +226,20 @@ def _taken(tx: Connection, outdated: Mapping[int, bool]) -> list[Due]:
             # A sender that dies leaves its rows to the next one after this time.
             next_try_at=now(TAKEN_SECONDS),
         )
-        .returning(*(operations.c[name] for name in ("id", "key", "url", "receiver", "body", "tries", "give_up_at")))
+        .returning(*(operations.c[name] for name in _SENT))
     )
     return [
-        Due(row.id, row.key, row.url, row.receiver, row.body.encode(), row.tries, row.give_up_at, outdated[row.id])
+        Due(
+            operation=row.id,
+            key=row.key,
+            url=row.url,
+            receiver=row.receiver,
+            body=row.body.encode(),
+            tries=row.tries,
+            give_up_at=row.give_up_at,
+            outdated=outdated[row.id],
+            connection=row.connection,
+        )
         for row in rows
     ]
 

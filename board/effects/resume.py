@@ -45,7 +45,8 @@ class ResumeJob(ActionJob, Protocol):
 class ResumeAction:
     name = "resume"
     phases = ("act",)
-    connection_kind: str | None = None
+    connection_kind: str | None = "webhook"
+    connection_optional = True  # where the Wait node asks for a header, a password or a token
     side_effects = False
 
     def check(self, handler: Mapping[str, Any]) -> Sequence[tuple[str, str]]:
@@ -55,6 +56,8 @@ class ResumeAction:
         if job.callback_url is None:
             message = "The task has no callback_url, so there is no flow to resume."
             return Failure(ErrorClass.PERMANENT, Cause.PRECONDITION, message)
+        if (elsewhere := calls.elsewhere(job.connection, job.callback_url)) is not None:
+            return Failure(ErrorClass.PERMANENT, Cause.PRECONDITION, elsewhere)
         seconds = min(calls.TIMEOUT, job.timeout)
         answer = await calls.call(
             job,

@@ -15,6 +15,7 @@ from typing import Any
 from sqlalchemy import Connection, RowMapping, Select, case, delete, select, update
 from sqlalchemy.sql.dml import ReturningDelete
 
+from board.catalogue.store import Catalogue
 from board.db.clock import now
 from board.db.many import among, insert_many, listed
 from board.db.types import dump_json
@@ -41,8 +42,8 @@ DocumentsOfMany = Callable[[Connection, list[RowMapping]], list[dict[str, Any]]]
 class Scribe:
     """documents: makes task objects of the contract, in the order of their rows."""
 
-    def __init__(self, documents: DocumentsOfMany) -> None:
-        self._documents = documents
+    def __init__(self, catalogue: Catalogue, documents: DocumentsOfMany) -> None:
+        self._catalogue, self._documents = catalogue, documents
 
     def write_out(self, tx: Connection, rows: Sequence[RowMapping]) -> None:
         """Write out what is noted of these tasks. rows: of `tasks`, locked, and as they were when they moved."""
@@ -55,9 +56,15 @@ class Scribe:
         before = _before_them(tx, told)
         made = [
             _row(note.seq, task, document, before.get(task["id"]), note.due_at or task["updated_at"])
+            | {"connection": self._signs_in(tx, task)}
             for note, task, document in zip(noted, told, self._documents(tx, told), strict=True)
         ]
         insert_many(tx, operations, made)
+
+    def _signs_in(self, tx: Connection, task: RowMapping) -> str | None:
+        """The connection whose header, password or token goes along: a flow that waits checks it in every call."""
+        spec = self._catalogue.version(tx, task["type"], task["type_version"]).spec
+        return spec.action.connection if spec.action and spec.resumes else None
 
     def write_some(self, tx: Connection) -> bool:
         """Write out the first notes of all. True when there may be more. Tasks that somebody holds are his to do."""

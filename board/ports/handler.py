@@ -74,7 +74,8 @@ class Withdrawer(Protocol):
 class Handler(Protocol):
     """One way to do work. Registered through the entry-point group `board.handlers`: a function returning a list.
 
-    Four attributes may be added: `phases`, ("work",) when left out; `options`, the names of further keys that the
+    Five attributes may be added: `phases`, ("work",) when left out; `connection_optional`, True where a type may do
+    without the connection; `options`, the names of further keys that the
     handler takes in its YAML block, none when left out; `waits`, the values of `handler.wait` that it knows, its own
     default first, ("stream",) when left out; and `slots = "files"` for work that keeps a processor or a disk busy, so
     that it runs beside other work and not in its place. A handler that is a `Tester` too tests connections of its kind,

@@ -18,6 +18,7 @@ from board.catalogue.store import Catalogue, LoadedType, UnknownType
 from board.db.locks import Turn, wait_for_turn
 from board.db.types import dump_json
 from board.files.references import references
+from board.ports import ConnectionView
 from board.tasks.bodies import TaskIn
 from board.tasks.history import By, record
 from board.tasks.ids import BadTaskId, canonical
@@ -89,7 +90,7 @@ class Intake:
         self,
         ledger: Ledger,
         catalogue: Catalogue,
-        check_url: Callable[[str], None],
+        check_url: Callable[[str, ConnectionView | None], None],
         acts_outside: Callable[[TypeSpec], bool],
         files: FileDesk,
     ) -> None:
@@ -133,7 +134,7 @@ class Intake:
             if getattr(body, name) not in (None, [], {}):
                 raise Problem(name, f"{name} is not yet supported; leave it out.", "not_supported")
         if body.callback_url is not None:
-            self._check_callback(body.callback_url)
+            self._check_callback(connection, body.callback_url, loaded.spec)
         elif loaded.spec.resumes:
             message = f"The type {body.type} resumes the flow that waits for its result: send its resume address."
             raise Problem("callback_url", message, "callback_url_missing")
@@ -200,9 +201,10 @@ class Intake:
                 requeue(tx, self._ledger, self._catalogue, task["id"], by, reason="Sent again by its caller.")
         return Taken(task_id, False, task["id"], payload_differs=differs)
 
-    def _check_callback(self, url: str) -> None:
+    def _check_callback(self, connection: Connection, url: str, spec: TypeSpec) -> None:
+        waiting = spec.action.connection if spec.action is not None and spec.resumes else None
         try:
-            self._check_url(url)
+            self._check_url(url, self._catalogue.open_connection(connection, waiting) if waiting else None)
         except Exception as error:
             raise Problem("callback_url", str(error), "address_refused") from error
 

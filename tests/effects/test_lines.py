@@ -56,7 +56,7 @@ def test_a_quick_receiver_is_looked_for_seldom(
 
     async def deliver() -> None:
         doors = Doors(["127.0.0.1"])
-        sender = Sender(Outbox(board.board.db, board.board.scribe, "secret"), doors, Patience())
+        sender = Sender(Outbox(board.board.db, board.board.catalogue, board.board.scribe, "secret"), doors, Patience())
         sending = asyncio.create_task(sender.keep_sending())
         sender.wanted.set()
         await asyncio.to_thread(receiver.wait_for, ROWS, 60.0)

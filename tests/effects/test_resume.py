@@ -1,6 +1,7 @@
 """The action `resume`: a flow of n8n that waits is continued once, whatever n8n answers on the way."""
 
 import json
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
@@ -272,3 +273,64 @@ def test_addresses_that_name_an_unreachable_host_are_rewritten(working: OpenWork
     assert [request.path for request in receiver.requests] == ["/webhook-waiting/7?signature=s", "/hook"]
     with pytest.raises(Problem):
         board.submit("T-3", type="told", callback_url="http://localhost:5679/hook")
+
+
+AUTHS: dict[str, tuple[dict[str, Any], Callable[[Mapping[str, str]], bool]]] = {
+    "header": ({"header": {"X-Wait": "open-sesame"}}, lambda headers: headers.get("x-wait") == "open-sesame"),
+    "basic": (
+        {"basic": {"user": "n8n", "password": "pw"}},
+        lambda headers: headers.get("authorization") == "Basic bjhuOnB3",
+    ),
+    "jwt": ({"jwt": {"secret": "s" * 32}}, lambda headers: headers.get("authorization", "").startswith("Bearer ey")),
+}
+
+
+@pytest.mark.parametrize("kind", AUTHS)
+def test_a_wait_node_that_asks_for_more_than_its_address(working: OpenWorking, receiver: Receiver, kind: str) -> None:
+    """The call that resumes, and word of a rejection, which comes to the same node, both sign in."""
+    auth, signed_in = AUTHS[kind]
+    receiver.default = CONTINUED
+    board = working(allow_private_targets=[])  # the connection has allowed its own server
+    board.apply(connections=[{"name": "n8n", "kind": "webhook", "url": receiver.url, "auth": auth}])
+    board.type(
+        "ask", use="echo", review={"when": "always", "grace": "0s"}, action={"use": "resume", "connection": "n8n"}
+    )
+    for task_id, verdict, status in [("T-1", "approve", "done"), ("T-2", "reject", "cancelled")]:
+        board.submit(task_id, type="ask", callback_url=f"{receiver.url}/webhook-waiting/{task_id}")
+        board.wait(task_id, "needs_review")
+        board.decide(task_id, verdict)
+        board.wait(task_id, status)
+    one, two = receiver.wait_for(2)
+    assert [json.loads(it.body)["event"] for it in (one, two)] == ["task.action", "task.cancelled"]
+    for request in (one, two):
+        assert signed_in(request.headers)
+        assert verified(request, board.board.webhook_secret)
+    board.until(lambda: board.operations("T-2")[-1]["status"] == "confirmed")
+    assert "open-sesame" not in board.dump()
+
+
+def test_what_a_connection_signs_in_with_goes_to_its_own_server_only(working: OpenWorking, receiver: Receiver) -> None:
+    """Callers choose the address: another one would be handed the password. Refused at the door, and at each call."""
+    board = working(start=False)
+    own = f"http://127.0.0.1:{free_port()}"
+    board.apply(connections=[{"name": "n8n", "kind": "webhook", "url": own, "auth": AUTHS["header"][0]}])
+    board.type(
+        "ask", use="echo", review={"when": "always", "grace": "0s"}, action={"use": "resume", "connection": "n8n"}
+    )
+    for elsewhere in (receiver.url, own.replace("http:", "https:"), own.replace("127.0.0.1", "localhost")):
+        with pytest.raises(Problem) as refused:
+            board.submit(type="ask", callback_url=f"{elsewhere}/webhook-waiting/7")
+        assert (refused.value.field, refused.value.code) == ("callback_url", "address_refused")
+        assert "goes nowhere else" in str(refused.value)
+    for task_id in ("T-1", "T-2"):
+        board.submit(task_id, type="ask", callback_url=f"{own}/webhook-waiting/7")
+    board.apply(connections=[{"name": "n8n", "kind": "webhook", "url": receiver.url, "auth": AUTHS["header"][0]}])
+    board.start()
+    for task_id, verdict, status in [("T-1", "approve", "failed"), ("T-2", "reject", "cancelled")]:
+        board.wait(task_id, "needs_review")
+        board.decide(task_id, verdict)
+        board.wait(task_id, status)
+    board.until(lambda: board.operations("T-2")[-1]["status"] == "rejected")
+    assert "goes nowhere else" in board.operations("T-2")[-1]["last_error"]
+    assert "goes nowhere else" in board.task("T-1")["last_error"]
+    assert receiver.requests == []

@@ -35,7 +35,7 @@ STATUSES = (
     ["done"] * 70 + ["failed"] * 5 + ["cancelled"] * 5 + ["needs_review"] * 5 + ["pending"] * 12 + ["running"] * 3
 )
 
-NOBODY = Scribe(lambda _connection, rows: [{} for _ in rows])  # what it writes is nobody's concern here
+NOBODY = Scribe(None, lambda _connection, rows: [{} for _ in rows])  # type: ignore[arg-type] # what it writes is nobody's concern here
 NONE = {"answer": None, "answered_at": None}
 LOST_BELOW = 1000  # of the first thousand the leases have run out
 LOST = 30
@@ -189,7 +189,7 @@ def test_hot_queries_on_many_rows(full: Database) -> None:
 def test_the_outbox_finds_what_is_due_without_reading_what_waits_for_others(full: Database) -> None:
     """Word for a receiver that is down lies before word for one that is up."""
     with plans(full) as delivering:
-        taken = Outbox(full, NOBODY, "secret").take(lambda receiver: 3 if "up" in receiver else 0).rows
+        taken = Outbox(full, None, NOBODY, "secret").take(lambda receiver: 3 if "up" in receiver else 0).rows
     assert [due.receiver for due in taken] == ["https://up.example.org/"] * 3
     receivers, rows = delivering[:2]
     for plan in (receivers, rows):
