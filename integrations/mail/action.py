@@ -1,4 +1,4 @@
-"""The action `mail`: after approval one mail goes to one recipient, once as far as that can be.
+"""The action `mail`: after approval one mail goes out, to one or several, once as far as that can be.
 
 The composed bytes belong to the operation, so every try bears the same Message-ID. The server's "taken" is kept before
 anything else; where it was lost, nobody can be asked, and a person looks for the Message-ID in the server's log.
@@ -30,7 +30,8 @@ from board.ports import (
     Tried,
     UnknownOutcome,
 )
-from integrations.mail.message import BadMail, Party, compose, message_id
+from integrations.mail.message import compose, message_id, on_the_way, recipients_of
+from integrations.mail.parties import BadMail, Party, Recipients
 from integrations.mail.smtp import AnswerLost, NotReached, NotTaken, Server, hand_over, look
 
 SECONDS = 60.0  # for one mail, from the first contact to the answer
@@ -38,6 +39,7 @@ SECONDS = 60.0  # for one mail, from the first contact to the answer
 NOT_NOW_SECONDS = 60.0
 LOOK_SECONDS = 20.0
 FIELDS = ("to", "subject", "text")
+FURTHER = ("cc", "bcc", "html")
 
 
 class MailAction:
@@ -50,7 +52,9 @@ class MailAction:
         inputs = handler.get("inputs") or {}
         problems = [(f"inputs.{name}", "is missing: a mail needs to, subject and text") for name in FIELDS]
         problems = [(path, words) for path, words in problems if not inputs.get(path.removeprefix("inputs."))]
-        return problems + [(f"inputs.{name}", "is no part of a mail") for name in inputs if name not in FIELDS]
+        return problems + [
+            (f"inputs.{name}", "is no part of a mail") for name in inputs if name not in FIELDS + FURTHER
+        ]
 
     async def run(self, job: Job) -> Outcome:
         connection = job.connection
@@ -60,11 +64,12 @@ class MailAction:
                 _server(connection),
                 Party.read(connection.options.get("sender"), "the connection's sender"),
             )
-            recipient = Party.read(job.inputs.get("to"), "inputs.to")
-            mail = compose(sender, recipient, job.inputs.get("subject"), job.inputs.get("text"), datetime.now(UTC))
+            recipients = Recipients.read(job.inputs)
+            subject, text, html = (job.inputs.get(name) for name in ("subject", "text", "html"))
+            mail = compose(sender, recipients, subject, text, datetime.now(UTC), html)
         except ValueError as error:
             return Failure(ErrorClass.PERMANENT, Cause.PRECONDITION, str(error))
-        target = f"Mail to {recipient.spec} by {server.name}"
+        target = f"Mail to {recipients} by {server.name}"
         try:
             mail = await job.send(kind="mail", target=target, request=mail, fixed=True)
         except AlreadyConfirmed as done:
@@ -73,13 +78,16 @@ class MailAction:
             return Later(str(busy), busy.seconds)
         except OperationConflict as conflict:
             return Failure(ErrorClass.PERMANENT, Cause.PRECONDITION, str(conflict), open_operation=conflict.unknown)
-        return await self._hand_over(job, server, sender, recipient, mail)
+        return await self._hand_over(job, server, sender, mail)
 
-    async def _hand_over(self, job: Job, server: Server, sender: Party, recipient: Party, mail: bytes) -> Outcome:
+    async def _hand_over(self, job: Job, server: Server, sender: Party, mail: bytes) -> Outcome:
+        # Every try goes to those to whom the first one went, also when the type says something else by now.
+        recipients = recipients_of(mail)
         begun = time.monotonic()
         outcome: Outcome
         try:
-            said = await hand_over(server, sender.spec, recipient.spec, mail, min(SECONDS, job.timeout))
+            seconds = min(SECONDS, job.timeout)
+            said = await hand_over(server, sender.spec, recipients, on_the_way(mail), seconds)
         except NotReached as error:
             word, said = "transient", str(error)
             outcome = Failure(ErrorClass.TRANSIENT, Cause.NETWORK, said)

@@ -1,57 +1,33 @@
-"""Composes a mail: one sender, one recipient, plain text. The bytes are ASCII, so every server takes them."""
+"""Composes a mail: plain text, or text and HTML. The bytes are ASCII, so every server takes them.
+
+They are kept as they are composed, and every try sends them. So they say all: also who gets a copy without being named,
+which is taken out on the way.
+"""
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from datetime import datetime
-from email.errors import MessageError
-from email.headerregistry import Address
+from email import message_from_bytes
 from email.message import EmailMessage
 from email.policy import SMTP
-from email.utils import format_datetime, make_msgid, parseaddr
+from email.utils import format_datetime, make_msgid
+
+import nh3
+
+from integrations.mail.parties import BadMail, Party, Recipients
 
 MAX_SUBJECT = 500  # characters; what is longer is a text that went into the wrong field
 _POLICY = SMTP.clone(cte_type="7bit")
 _MESSAGE_ID = re.compile(rb"^Message-ID:\s*(<[^>\r\n]+>)", re.IGNORECASE | re.MULTILINE)
+_HIDDEN = re.compile(rb"^Bcc:[^\r\n]*\r\n(?:[ \t][^\r\n]*\r\n)*", re.IGNORECASE | re.MULTILINE)
+# A picture from elsewhere tells its server who reads the mail, and when.
+_TAGS = nh3.ALLOWED_TAGS - {"img", "map", "area"}
 
 
-class BadMail(ValueError):
-    """The mail cannot be composed. The text names the field and says what to do."""
-
-
-@dataclass(frozen=True, slots=True)
-class Party:
-    """Who writes or gets a mail. spec: the bare address, in ASCII."""
-
-    name: str
-    spec: str
-
-    @staticmethod
-    def read(text: object, field: str) -> Party:
-        """From `li@example.org` or `Li <li@example.org>`. Raises BadMail, naming the field."""
-        if not isinstance(text, str) or not text.strip():
-            raise BadMail(f"The mail has no address: {field} is empty.")
-        wrong = BadMail(f"{field} holds no single mail address: “{text.strip()[:100]}”.")
-        if not text.isprintable() or text.count("@") != 1:  # several, or none; a header's end hides in a line break
-            raise wrong
-        name, spec = parseaddr(text)
-        local, _, domain = spec.partition("@")
-        try:
-            spec = f"{local}@{domain.encode('idna').decode()}"
-            Address(addr_spec=spec)
-        except (ValueError, MessageError, IndexError):
-            raise wrong from None
-        if not (local and "." not in (local[0], local[-1]) and domain and spec.isascii()) or re.search(r"[\s,;]", spec):
-            raise wrong
-        return Party(name, spec)
-
-    @property
-    def header(self) -> Address:
-        return Address(self.name, addr_spec=self.spec)
-
-
-def compose(sender: Party, recipient: Party, subject: object, text: object, at: datetime) -> bytes:
+def compose(
+    sender: Party, recipients: Recipients, subject: object, text: object, at: datetime, html: object = None
+) -> bytes:
     """The whole mail with a Message-ID of its own. at: its date, with a zone. Raises BadMail."""
     if not isinstance(subject, str) or not (line := " ".join(subject.split())):
         raise BadMail("The mail has no subject: inputs.subject is empty or no text.")
@@ -59,16 +35,41 @@ def compose(sender: Party, recipient: Party, subject: object, text: object, at: 
         raise BadMail(f"inputs.subject has {len(line)} characters; at most {MAX_SUBJECT} are allowed.")
     if not isinstance(text, str) or not text.strip():
         raise BadMail("The mail says nothing: inputs.text is empty or no text.")
+    if not isinstance(html, str | None):
+        raise BadMail("inputs.html is no text.")
     mail = EmailMessage(policy=_POLICY)
-    mail["From"], mail["To"], mail["Subject"] = sender.header, recipient.header, line
+    mail["From"], mail["Subject"] = sender.header, line
+    for name, parties in (("To", recipients.to), ("Cc", recipients.cc), ("Bcc", recipients.bcc)):
+        if parties:
+            mail[name] = [party.header for party in parties]
     mail["Date"] = format_datetime(at)
     mail["Message-ID"] = make_msgid(domain=sender.spec.partition("@")[2])
     mail["Auto-Submitted"] = "auto-generated"  # so that no absence note answers it (RFC 3834)
     mail.set_content(text)
+    if html is not None and html.strip():
+        mail.add_alternative(harmless(html), subtype="html")
     return mail.as_bytes()
+
+
+def harmless(html: str) -> str:
+    """HTML without what runs, fetches or hides: the words in it may be those of an AI, or of a stranger."""
+    return nh3.clean(html, tags=_TAGS, url_schemes={"http", "https", "mailto"}, link_rel=None)
 
 
 def message_id(message: bytes) -> str:
     """The Message-ID of a composed mail."""
     found = _MESSAGE_ID.search(message.partition(b"\r\n\r\n")[0])
     return found[1].decode() if found else ""
+
+
+def recipients_of(message: bytes) -> list[str]:
+    """The bare addresses to which a composed mail goes, each once."""
+    mail = message_from_bytes(message.partition(b"\r\n\r\n")[0] + b"\r\n\r\n", policy=_POLICY)
+    found = (address.addr_spec for name in ("To", "Cc", "Bcc") if name in mail for address in mail[name].addresses)
+    return list(dict.fromkeys(found))
+
+
+def on_the_way(message: bytes) -> bytes:
+    """A composed mail as it is sent: nobody sees who gets a blind copy."""
+    head, between, body = message.partition(b"\r\n\r\n")
+    return _HIDDEN.sub(b"", head + b"\r\n").removesuffix(b"\r\n") + between + body

@@ -1,4 +1,4 @@
-"""Hands one mail for one recipient to a mail server, and says exactly how far that came.
+"""Hands one mail to a mail server, and says exactly how far that came.
 
 Nobody is asked to take the mail before its last line is out: what fails earlier has sent nothing, what is lost after it
 may have been taken.
@@ -10,7 +10,7 @@ import asyncio
 import re
 import socket
 import ssl
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Literal
@@ -76,19 +76,32 @@ class AnswerLost(Exception):
     """The mail was out and no answer came: the server may or may not have taken it."""
 
 
-async def hand_over(server: Server, sender: str, recipient: str, message: bytes, seconds: float) -> str:
-    """The server's answer once it has taken the mail. sender, recipient: bare addresses; message: with its headers.
+async def hand_over(server: Server, sender: str, recipients: Sequence[str], message: bytes, seconds: float) -> str:
+    """The server's answer once it has taken the mail. sender, recipients: bare addresses; message: with its headers.
 
-    seconds: for all of it. Raises NotReached, NotTaken, AnswerLost.
+    For all of them or for nobody: where the server refuses one, the mail is not sent. seconds: for all of it. Raises
+    NotReached, NotTaken, AnswerLost.
     """
     async with _said_plainly(server) as said:
         async with asyncio.timeout(seconds) as limit, _line(server, seconds) as line:
             await line.mail(sender)
-            await line.rcpt(recipient)
+            await _name(line, recipients)
             said.out = True
             answer = await line.data(message)
             limit.reschedule(None)  # taken: no clock turns that into an error any more
         return _text(answer.code, answer.message)
+
+
+async def _name(line: aiosmtplib.SMTP, recipients: Sequence[str]) -> None:
+    """Tell the server who gets the mail. Raises the refusal that stays, else one that passes."""
+    refusals: list[aiosmtplib.SMTPRecipientRefused] = []
+    for recipient in recipients:
+        try:
+            await line.rcpt(recipient)
+        except aiosmtplib.SMTPRecipientRefused as error:
+            refusals.append(error)
+    if refusals:
+        raise max(refusals, key=lambda error: error.code)
 
 
 async def look(server: Server, seconds: float) -> None:
@@ -146,6 +159,8 @@ async def _said_plainly(server: Server) -> AsyncIterator[_Said]:
         if not 400 <= error.code < 600:  # no reply code that means anything
             raise _broken(server, said, error) from error
         what = "did not accept the login" if isinstance(error, aiosmtplib.SMTPAuthenticationError) else "refused"
+        if isinstance(error, aiosmtplib.SMTPRecipientRefused):
+            what += f" {error.recipient}"
         raise NotTaken(error.code, f"{server.name} {what}: {_text(error.code, error.message)}") from error
     except aiosmtplib.SMTPNotSupported as error:
         raise NotTaken(504, f"{server.name} does not know what is needed: {error}.") from error

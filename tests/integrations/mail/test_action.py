@@ -241,7 +241,7 @@ def test_a_wrong_connection_is_refused(working_sqlite: OpenWorking, connection: 
     ("use", "inputs", "path"),
     [
         ("mail", {"to": "a@example.org", "subject": "x"}, "inputs.text"),
-        ("mail", {**INPUTS, "bcc": "b@example.org"}, "inputs.bcc"),
+        ("mail", {**INPUTS, "from": "b@example.org"}, "inputs.from"),
         ("mail", {**INPUTS, "text": "{{ reslut }}"}, "inputs"),
         ("resume", {"to": "x"}, "inputs"),
     ],
