@@ -24,6 +24,21 @@ _NO_HURRY = literal(datetime(9999, 1, 1, tzinfo=UTC), reviews.c.due_at.type)
 _DUE = func.coalesce(reviews.c.due_at, _NO_HURRY)
 _RISK = case((reviews.c.risk == "high", 0), (reviews.c.risk == "medium", 1), else_=2)
 
+# What a list shows of a review's task.
+_LISTED = (
+    tasks.c.task_id,
+    tasks.c.type,
+    tasks.c.title,
+    tasks.c.priority,
+    tasks.c.lane,
+    tasks.c.source,
+    tasks.c.assignee,
+    tasks.c.created_at.label("task_created_at"),
+    tasks.c.status.label("task_status"),
+    tasks.c.type_version,
+    task_data.c.judgement,
+)
+
 
 def open_summaries(connection: Connection, task_ids: Sequence[int]) -> dict[int, dict[str, Any]]:
     """The open review of each task that has one, as it stands in the task object."""
@@ -55,32 +70,23 @@ def inbox(
     Open ones: what is due first, then the highest risk, then the aged priority, then age. Decided ones: the latest
     decision first.
     """
-    shown = [
-        tasks.c.task_id,
-        tasks.c.type,
-        tasks.c.title,
-        tasks.c.priority,
-        tasks.c.lane,
-        tasks.c.source,
-        tasks.c.assignee,
-        tasks.c.created_at.label("task_created_at"),
-        tasks.c.status.label("task_status"),
-        tasks.c.type_version,
-        task_data.c.judgement,
-        _DUE.label("due_order"),
-        _RISK.label("risk_order"),
-    ]
-    query = select(reviews, *shown).join(tasks, tasks.c.id == reviews.c.task)
-    query = query.join(task_data, task_data.c.task == reviews.c.task)
-    if types:
-        query = query.where(tasks.c.type.in_(types))
     if status == "open":
-        query = query.where(IS_OPEN)
         keys = [Key(_DUE, "due_order"), Key(_RISK, "risk_order"), Key(tasks.c.lane, "lane"), Key(reviews.c.id, "id")]
+        found = select(reviews.c.id, tasks.c.lane, _DUE.label("due_order"), _RISK.label("risk_order")).where(IS_OPEN)
     else:
-        query = query.where(reviews.c.status == status)
         keys = [Key(reviews.c.decided_at, "decided_at", True), Key(reviews.c.id, "id", True)]
-    return page(connection.execute(after(query, keys, cursor, limit)).mappings().all(), keys, limit)
+        found = select(reviews.c.id, reviews.c.decided_at).where(reviews.c.status == status)
+    if status == "open" or types:
+        found = found.join(tasks, tasks.c.id == reviews.c.task)
+    if types:
+        found = found.where(tasks.c.type.in_(types))
+    # Thousands may wait: which of them are shown is found without what only those need.
+    chosen = after(found, keys, cursor, limit).subquery()
+    order = [chosen.c[key.name].desc() if key.descending else chosen.c[key.name].asc() for key in keys]
+    query = select(reviews, *_LISTED, *(chosen.c[key.name] for key in keys if key.name.endswith("_order")))
+    query = query.join(chosen, chosen.c.id == reviews.c.id).join(tasks, tasks.c.id == reviews.c.task)
+    query = query.join(task_data, task_data.c.task == reviews.c.task).order_by(*order)
+    return page(connection.execute(query).mappings().all(), keys, limit)
 
 
 def count_open(connection: Connection) -> int:
