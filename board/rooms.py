@@ -12,6 +12,7 @@ from sqlalchemy import Connection, RowMapping
 
 from board.access.crypto import Vault
 from board.access.installation import installation_id, open_vault, webhook_secret
+from board.access.known_keys import KnownKeys
 from board.catalogue.spec import TypeSpec
 from board.catalogue.store import Catalogue
 from board.catalogue.trial import Trial
@@ -83,6 +84,7 @@ class Board:
     db: Database
     signals: Signals
     vault: Vault
+    keys: KnownKeys
     catalogue: Catalogue
     handlers: Mapping[str, Handler]
     ledger: Ledger
@@ -315,6 +317,7 @@ def open_board(settings: Settings, *, handlers: Callable[[], Mapping[str, Handle
         db=db,
         signals=signals,
         vault=vault,
+        keys=KnownKeys(db, settings.bootstrap_api_key),
         catalogue=catalogue,
         handlers=known,
         ledger=ledger,

@@ -17,6 +17,7 @@ from board.access.models import api_keys
 from board.access.rights import Actor, Scope, key_actor
 from board.access.tokens import digest, new_token
 from board.db.clock import now
+from board.db.engine import after_commit
 from board.db.insert import insert_once
 from board.rates import parse_rate
 
@@ -83,6 +84,21 @@ def find(connection: Connection, secret: str, bootstrap: str) -> Actor | None:
     return None if row is None else key_actor(row.name, row.scopes, **(row.limits or {}))
 
 
+class _Changes:
+    """How often keys were taken away or changed by this process."""
+
+    number = 0
+
+    @classmethod
+    def count(cls) -> None:
+        cls.number += 1
+
+
+def changes() -> int:
+    """Grows with every commit of this process after which a key may do less: what was known of keys is void."""
+    return _Changes.number
+
+
 def list_keys(connection: Connection) -> list[Key]:
     """All keys by name, revoked ones too."""
     columns = [api_keys.c[field.name] for field in fields(Key)]
@@ -91,15 +107,19 @@ def list_keys(connection: Connection) -> list[Key]:
 
 
 def revoke(tx: Connection, name: str) -> None:
-    """The key stops working at once and stays listed. Revoking twice changes nothing. AccessError for no such key."""
+    """The key stops working, in other processes within board.access.known_keys.KNOWN_SECONDS, and stays listed.
+
+    Revoking twice changes nothing. AccessError for no such key."""
     known = _known(tx, name)
     tx.execute(update(api_keys).where(api_keys.c.id == known, api_keys.c.revoked_at.is_(None)).values(revoked_at=now()))
+    after_commit(tx, _Changes.count)
 
 
 def set_limits(tx: Connection, name: str, rate: str | None, max_waiting: int | None) -> None:
     """Other limits, or none of its own, from the next request on. AccessError for no such key and a bad limit."""
     limits = _checked_limits(rate, max_waiting)
     tx.execute(update(api_keys).where(api_keys.c.id == _known(tx, name)).values(limits=limits))
+    after_commit(tx, _Changes.count)
 
 
 def _known(connection: Connection, name: str) -> int:

@@ -9,7 +9,7 @@ from fastapi.responses import JSONResponse
 from pydantic import BaseModel, ConfigDict, Field
 
 from board.api.claims import JudgementIn
-from board.api.deps import TheBoard
+from board.api.deps import TheBoard, in_thread
 from board.api.strict import StrictRoute, ok
 from board.effects import incoming
 from board.ports import ErrorClass
@@ -20,9 +20,12 @@ class TokenRoute(StrictRoute):
     """A route without a key: of an address that nobody knows nothing more is read."""
 
     @staticmethod
-    def let_in(request: Request) -> None:
-        with request.app.state.board.db.read() as connection:
-            incoming.find(connection, request.path_params["token"])
+    async def let_in(request: Request) -> None:
+        def find() -> None:
+            with request.app.state.board.db.read() as connection:
+                incoming.find(connection, request.path_params["token"])
+
+        await in_thread(find)
 
 
 router = APIRouter(prefix="/callbacks", tags=["callbacks"], route_class=TokenRoute)

@@ -78,13 +78,13 @@ def list_all(as_json: AsJson = False) -> None:
 
 @app.command()
 def revoke(name: Name, as_json: AsJson = False) -> None:
-    """Stop a key for good, at once."""
+    """Stop a key for good."""
     with opened() as board, board.db.write() as tx:
         keys.revoke(tx, name)
     if as_json:
         print_json({"name": name, "revoked": True})
     else:
-        print(f"The key “{name}” no longer opens anything.")
+        print(f"The key “{name}” opens nothing any more; processes that run hear of it within a second.")
 
 
 def _rate(text: str | None) -> str | None:
