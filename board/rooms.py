@@ -19,7 +19,7 @@ from board.catalogue.trial import Trial
 from board.catalogue.waits import is_called_back
 from board.db.engine import Database, after_commit, after_commit_with
 from board.db.migrate import check
-from board.effects import operations
+from board.effects import open_calls
 from board.effects.callbacks import Callbacks
 from board.effects.calls import elsewhere
 from board.effects.deliver import Outbox
@@ -357,7 +357,7 @@ def open_board(settings: Settings, *, handlers: Callable[[], Mapping[str, Handle
     )
     # In this order: the review of a visit stands before word of it goes out.
     ledger.followers += [
-        operations.leave,
+        open_calls.leave,
         visits,
         Callbacks(catalogue),
         rights,

@@ -7,15 +7,16 @@ change. So an end that somebody is told of costs hardly more than one that nobod
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, delete, select
 
 from board.catalogue.spec import TypeSpec
 from board.catalogue.store import Catalogue
 from board.db.many import insert_many
-from board.effects.models import untold
+from board.effects.models import operations, untold
+from board.effects.operations import CALLBACK
 from board.tasks.followers import Moved
 from board.tasks.states import AT_REST, TERMINAL, Status
 
@@ -52,3 +53,27 @@ def _told(spec: TypeSpec, status: Status) -> bool:
     if spec.resumes and status in TERMINAL:
         return status is not Status.DONE
     return status in spec.callback.events
+
+
+def sent_since(connection: Connection, task: int, moment: datetime) -> bool:
+    """Whether any word about the task has left the house since then."""
+    query = select(operations.c.id).where(
+        operations.c.task == task,
+        operations.c.kind == CALLBACK,
+        operations.c.created_at >= moment,
+        operations.c.tries > 0,
+    )
+    return connection.execute(query.limit(1)).scalar() is not None
+
+
+def take_back(tx: Connection, task: int, moment: datetime) -> None:
+    """The decision that reserved them was undone; nothing of them has left the house. Nobody hears of it."""
+    tx.execute(delete(untold).where(untold.c.task == task))
+    tx.execute(
+        delete(operations).where(
+            operations.c.task == task,
+            operations.c.kind == CALLBACK,
+            operations.c.created_at >= moment,
+            operations.c.tries == 0,
+        )
+    )

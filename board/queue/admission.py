@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 from sqlalchemy import ColumnElement, Connection, RowMapping, func, not_, or_
 
 from board.db.clock import read_now
-from board.effects import operations
+from board.effects import open_calls
 from board.queue import held, usage
 from board.queue.limits import Limit, Rules
 from board.queue.usage import NO_END, Now, Usage
@@ -74,7 +74,7 @@ class Admission:
             return list(rows)
         self._prepare([limit for _, limits in asked for limit in limits])
         # What a lost attempt has sent is asked about whatever the limits say: it may be going on out there.
-        recovering = operations.left_open_among(self._tx, rows)
+        recovering = open_calls.left_open_among(self._tx, rows)
         admitted = []
         for row, limits in asked:
             blocking = None if row["id"] in recovering else self._blocking(row, limits)
@@ -103,7 +103,7 @@ class Admission:
         shut = {row["id"]: name for row in front if (name := self._shut_by(row)) is not None}
         if lane is not None:
             self._fronts.learn(lane, len(front), len(shut))
-        recovering = operations.left_open_among(self._tx, [row for row in front if row["id"] in shut])
+        recovering = open_calls.left_open_among(self._tx, [row for row in front if row["id"] in shut])
         self.refused |= {task: name for task, name in shut.items() if task not in recovering}
         new = {task: name for task, name in self.refused.items() if task not in self._held}
         if new:

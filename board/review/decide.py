@@ -12,7 +12,7 @@ from board.access.rights import Actor
 from board.catalogue.spec import TypeSpec
 from board.catalogue.store import Catalogue
 from board.db.clock import now, read_now
-from board.effects import operations
+from board.effects import callbacks
 from board.review import forms, unknown
 from board.review.models import reviews
 from board.review.policy import VERDICTS, Reason, may_decide
@@ -81,7 +81,7 @@ class Decisions:
             raise DecisionRefused("cannot_undo", "Only your own decision can be undone, and only once.")
         if review["undo_until"] is None or review["undo_until"] <= read_now(tx):
             raise DecisionRefused("cannot_undo", "The time to undo this decision is over.")
-        if operations.callbacks_sent_since(tx, task["id"], review["decided_at"]):
+        if callbacks.sent_since(tx, task["id"], review["decided_at"]):
             raise DecisionRefused("cannot_undo", "Something was already sent, so the decision stands.")
         move = Move.UNDO_APPROVE if review["verdict"] == "approve" else Move.UNDO_REJECT
         changes = {"has_action": False, "ready_at": now()}
@@ -89,7 +89,7 @@ class Decisions:
             self._ledger.move(tx, task, move, actor.by(channel), changes=changes, data={"decision": None})
         except IllegalMove as error:
             raise DecisionRefused("cannot_undo", "What follows from the decision has already begun.") from error
-        operations.drop_unsent_callbacks(tx, task["id"], review["decided_at"])
+        callbacks.take_back(tx, task["id"], review["decided_at"])
         tx.execute(
             update(reviews)
             .where(reviews.c.id == review["id"])

@@ -12,7 +12,7 @@ from sqlalchemy import ColumnElement, Connection, RowMapping, Select, select, up
 from board.catalogue.store import Catalogue
 from board.db.clock import now
 from board.db.engine import Database
-from board.effects import incoming, operations, outside, waits
+from board.effects import incoming, open_calls, operations, outside, waits
 from board.review.policy import Reason
 from board.tasks.history import TIMER, By
 from board.tasks.ledger import Ledger, Stale
@@ -91,7 +91,7 @@ def _rescue(tx: Connection, ledger: Ledger, catalogue: Catalogue, row: RowMappin
     note = f"The worker {row['lease_owner']} went silent."
     crashes = row["crash_count"] + 1
     most = catalogue.version(tx, row["type"], row["type_version"]).spec.max_crashes
-    open_operation = operations.left_open(tx, row)
+    open_operation = open_calls.left_open(tx, row)
     announced = outside.left_open(tx, row) if row["pool"] == Pool.OUTSIDE else ()
     if row["cancel_requested"]:
         # What was sent stays open: should the task be requeued, that is asked about first.

@@ -14,7 +14,7 @@ from board.catalogue.spec import TypeSpec
 from board.catalogue.store import Catalogue
 from board.db.clock import now, read_now
 from board.db.engine import Database
-from board.effects import incoming, journal, operations
+from board.effects import incoming, journal, open_calls, operations
 from board.effects.operations import Delivered
 from board.ports import Cause, ErrorClass, Failure, Outcome, Success, UnknownOutcome
 from board.review import forms
@@ -118,7 +118,7 @@ class Ending:
         spec = self._catalogue.version(tx, row["type"], row["type_version"]).spec
         call = self._open_call(tx, spec, row, outcome, operation)
         decision = decide(spec, row, outcome, may_resend=may_resend, review=review, call=call)
-        if operation is None and decision.move is Move.ASK_UNKNOWN and (left := operations.left_open(tx, row)):
+        if operation is None and decision.move is Move.ASK_UNKNOWN and (left := open_calls.left_open(tx, row)):
             operation = left["id"]  # announced in the moment in which the attempt was cut
         late = "The attempt ended after the cancellation was asked; its result was refused."
         moved = self._write(tx, lease, by, decision, operation)

@@ -15,7 +15,7 @@ from board.catalogue.store import Catalogue
 from board.catalogue.waits import is_called_back, wait_of
 from board.db.engine import Database
 from board.db.types import dump_json
-from board.effects import incoming, operations
+from board.effects import incoming, open_calls, operations
 from board.effects.http import Doors
 from board.effects.rewrite import Rewrite
 from board.effects.scribe import Documents
@@ -104,7 +104,7 @@ class Preparer:
         try:
             data = data_of_many(connection, [row["id"] for row in rows])
             # Who is claimed for the first time has left nothing behind.
-            left = operations.left_open_by(connection, [row for row in rows if row["lease_token"] > 1])
+            left = open_calls.left_open_by(connection, [row for row in rows if row["lease_token"] > 1])
             answers = forms.answers(connection, left.keys())
         except DBAPIError:
             raise
@@ -206,7 +206,7 @@ class Preparer:
             priority=f"P{row['priority']}",
             round=row["round"],
             attempt=lease.token,
-            user=operations.attempt_user(row["id"], lease.token),
+            user=open_calls.attempt_user(row["id"], lease.token),
             inputs=inputs,
             payload=data["payload"],
             options=block.options,

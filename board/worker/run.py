@@ -10,7 +10,7 @@ from sqlalchemy import RowMapping
 
 from board.catalogue.store import Catalogue
 from board.db.engine import AWAY, Database
-from board.effects import journal, operations
+from board.effects import journal, open_calls, operations
 from board.logs import first_line
 from board.ports import (
     Cause,
@@ -123,7 +123,7 @@ class Runner:
 
     async def _after_asking(self, it: Prepared, left: RowMapping) -> Outcome:
         """Find out what became of the call that was left open; the handler runs only where it did not happen."""
-        known = await it.handler.reconcile(it.job, operations.as_sent(left, it.answer))
+        known = await it.handler.reconcile(it.job, open_calls.as_sent(left, it.answer))
         await asyncio.to_thread(self._learned, it, known)
         if isinstance(known, UnknownOutcome) and not it.job.may_resend:
             return known
@@ -139,7 +139,7 @@ class Runner:
         assert it.left_open is not None
         by = By("worker", it.job.row["lease_owner"] or "", "worker")
         with self._db.write() as tx:
-            operations.asked(tx, it.left_open["id"])
+            open_calls.asked(tx, it.left_open["id"])
             journal.note(tx, it.left_open["id"], "asked", by, _said(known))
 
     def _close(self, operation: int, word: str, message: str) -> None:

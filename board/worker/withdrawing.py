@@ -12,7 +12,7 @@ from sqlalchemy import Connection, RowMapping
 
 from board.catalogue.store import Catalogue
 from board.db.engine import Database
-from board.effects import journal, operations, withdrawals
+from board.effects import journal, open_calls, operations, withdrawals
 from board.effects.http import Doors
 from board.logs import first_line
 from board.ports import ConnectionView, Handler, HttpError, Withdrawer, Withdrawn
@@ -89,7 +89,7 @@ class Withdrawing:
         name = call.connection.name
         try:
             async with asyncio.timeout(MOST_SECONDS):
-                sent = operations.as_sent(call.row)
+                sent = open_calls.as_sent(call.row)
                 said = await call.handler.withdraw(call.connection, sent, call.options, doors.to(call.connection.url))
         except (HttpError, TimeoutError) as error:
             why = str(error).rstrip(".") or f"no answer within {MOST_SECONDS:g} s"

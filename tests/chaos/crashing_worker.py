@@ -13,7 +13,9 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 from board import logs, settings
-from board.effects import calls, operations
+from board.effects import calls, deliver, operations
+from board.effects.deliver import Outbox
+from board.effects.scribe import Scribe
 from board.rooms import open_board
 from board.serve import serve_consumer
 from board.worker.ending import Ended
@@ -31,6 +33,18 @@ POINTS = (
     "before_close",  # the whole answer is known to this process alone
     "in_close",  # the move is made, its transaction is not committed
     "after_close",  # all is committed
+)
+
+# The same for word to the caller, from the end of the task on.
+OUTBOX_POINTS = (
+    "noted",  # the task has ended; what its caller is told is noted, and not written out
+    "in_writing",  # written out, its transaction is not committed
+    "written_out",  # written out, nobody has taken it
+    "taken",  # marked as sent; the call has not left
+    "told",  # the caller has the call and has answered; nothing of that is kept
+    "before_record",  # the answer is known to this process alone
+    "in_record",  # it is written, its transaction is not committed
+    "after_record",  # all is committed
 )
 
 
@@ -88,6 +102,14 @@ def arm(point: str, phase: str) -> None:
             (operations, "close_many", before(operations.close_many, lambda _, closed: bool(closed))),
         ],
         "after_close": [(Endings, "write", after(Endings.write, in_phase))],
+        "noted": [(Scribe, "write_some", before(Scribe.write_some))],
+        "in_writing": [(Scribe, "write_some", after(Scribe.write_some, lambda *_: True))],
+        "written_out": [(deliver, "_taken", before(deliver._taken))],
+        "taken": [(Outbox, "send", before(Outbox.send))],
+        "told": [(deliver, "post", awaited(deliver.post))],
+        "before_record": [(Outbox, "record", before(Outbox.record))],
+        "in_record": [(deliver, "log_deliveries", after(deliver.log_deliveries, lambda *_: True))],
+        "after_record": [(Outbox, "record", after(Outbox.record, lambda *_: True))],
     }
     for owner, name, mine in patched[point]:
         setattr(owner, name, mine)

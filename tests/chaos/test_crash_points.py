@@ -19,7 +19,8 @@ from typing import Any
 import pytest
 
 from board.effects import signing
-from tests.chaos.crashing_worker import POINTS
+from board.effects.scribe import TAKEN_SECONDS
+from tests.chaos.crashing_worker import OUTBOX_POINTS, POINTS
 from tests.effects.test_operation_keys import notes
 from tests.rig.board import board_environment
 from tests.rig.mail import MailServer
@@ -157,6 +158,29 @@ def test_a_flow_that_waits(board: WorkingBoard, crash: Crash, receiver: Receiver
     assert posts(receiver) == (2 if point in ("after_send", "before_close", "in_close") else 1)
     assert [operation["status"] for operation in board.operations()] == ["confirmed"]
     assert board.reviews() == []
+
+
+@pytest.mark.parametrize("point", OUTBOX_POINTS)
+def test_word_to_the_caller(board: WorkingBoard, crash: Crash, receiver: Receiver, point: str) -> None:
+    """B081: at least once, under one id and with the same bytes, whatever dies when; the task has ended once."""
+    board.type("told", use="echo")
+    board.submit(type="told", payload={"n": 7}, callback_url=f"{receiver.url}/hook")
+    crash(point, "work")
+    ended, arrived = board.task(), posts(receiver)
+    assert (ended["status"], arrived) == ("done", 0 if point in OUTBOX_POINTS[:4] else 1)
+    board.at(TAKEN_SECONDS + 5)  # what a dead sender had taken is due again
+    board.start()
+    receiver.wait_for(1, timeout=30)
+    board.until(lambda: [it["status"] for it in board.operations()] == ["confirmed"], timeout=30)
+    [operation] = board.operations()
+    again = point in ("told", "before_record", "in_record")
+    assert posts(receiver) == (2 if again else 1)
+    assert operation["tries"] == (2 if again or point == "taken" else 1)
+    assert len(board.deliveries()) == 1
+    assert len({request.headers["webhook-id"] for request in receiver.requests}) == 1
+    assert {request.body for request in receiver.requests} == {operation["body"].encode()}
+    assert json.loads(operation["body"])["seq"] == ended["event_seq"]
+    assert board.kinds().count("done") == 1
 
 
 @pytest.mark.parametrize("point", POINTS)
