@@ -31,7 +31,7 @@ def resend(tx: Connection, actor: Actor, operation: str, channel: str, reason: s
 
     One that waits goes at once. Raises NoSuchOperation, NoSuchTask, Forbidden, NotResendable.
     """
-    row = by_id(tx, int(operation), lock=True) if _ID.fullmatch(operation) else None
+    row = by_id(tx, int(operation)) if _ID.fullmatch(operation) else None
     if row is None or row["task"] is None:
         raise NoSuchOperation(operation)
     visible(tx, actor, row["task_id"], Act.OPERATE)
@@ -40,6 +40,10 @@ def resend(tx: Connection, actor: Actor, operation: str, channel: str, reason: s
             "Only callbacks are sent again like that. Requeue the task to repeat a rejected action; where its outcome "
             "is unknown, say first what happened."
         )
+    # This locks the task, and whoever writes out word of a task locks that first and then its earlier calls.
+    record(tx, row["task"], "callback_resent", actor.by(channel), note=reason, data={"operation": str(row["id"])})
+    row = by_id(tx, row["id"], lock=True)
+    assert row is not None
     if row["after"] is not None:
         raise NotResendable("It waits for an earlier event of its task, which is sent first; send that one again.")
     tx.execute(
@@ -53,7 +57,6 @@ def resend(tx: Connection, actor: Actor, operation: str, channel: str, reason: s
             last_error=None,
         )
     )
-    record(tx, row["task"], "callback_resent", actor.by(channel), note=reason, data={"operation": str(row["id"])})
     after = by_id(tx, row["id"])
     assert after is not None
     return after

@@ -1,13 +1,18 @@
 """A callback that somebody sends again: the same id and bytes, an event with who, and honest about its age."""
 
 import json
+import threading
 
 import pytest
+from sqlalchemy import text
 
 from board.access.rights import Forbidden, key_actor
+from board.effects import scribe
 from board.effects.resend import NotResendable, resend
 from board.effects.steps import NoSuchOperation
+from board.ports import Success
 from board.tasks.visible import NoSuchTask
+from tests.effects.test_scribe import end
 from tests.effects.verify import verified
 from tests.rig.receiver import Receiver, Reply
 from tests.rig.working import OpenWorking, WorkingBoard
@@ -131,3 +136,39 @@ def test_who_may(working_sqlite: OpenWorking, receiver: Receiver) -> None:
             again(board, wrong)
     assert len(receiver.requests) == 1
     assert board.kinds()[-1] == "done"
+
+
+def test_who_sends_again_and_who_writes_out_the_next_event_do_not_wait_for_each_other(
+    working_postgres: OpenWorking, receiver: Receiver
+) -> None:
+    """Both want the task and its earlier call; one who has the call and wants the task would stop both for ever."""
+    board = working_postgres(start=False)
+    board.type("echo", use="echo", review=ASK, callback=TWO)
+    board.submit(type="echo", callback_url=receiver.url)
+    end(board, Success(result={}))
+    [earlier] = board.operations()
+    board.decide("T-1", "approve")
+    assert board.task()["status"] == "done"
+    with board.board.db.write() as writing:
+        [row] = writing.execute(scribe._noted("postgresql")).mappings().all()  # the task is locked
+        sending = threading.Thread(target=again, args=(board, earlier["id"]))
+        sending.start()
+        until_somebody_waits(board)
+        board.board.scribe.write_out(writing, [row])
+    sending.join(30)
+    assert not sending.is_alive()
+    first, second = board.operations()
+    assert (first["id"], second["after"]) == (earlier["id"], earlier["id"])
+    assert board.kinds().count("callback_resent") == 1
+
+
+def until_somebody_waits(board: WorkingBoard) -> None:
+    """Until another transaction waits for a lock of ours."""
+
+    def waits() -> bool:
+        with board.board.db.read() as connection:
+            here = "datname = current_database()"
+            look = text(f"SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND {here}")
+            return bool(connection.execute(look).scalar())
+
+    board.until(waits)

@@ -234,6 +234,12 @@ def working_sqlite(sqlite_url: str, tmp_path: Path) -> Iterator[OpenWorking]:
     yield from _opener(sqlite_url, tmp_path)
 
 
+@pytest.fixture
+def working_postgres(postgres_url: str, tmp_path: Path) -> Iterator[OpenWorking]:
+    """The same on PostgreSQL alone, for what needs two writers at the same moment."""
+    yield from _opener(postgres_url, tmp_path)
+
+
 def _opener(database_url: str, folder: Path) -> Iterator[OpenWorking]:
     opened: list[WorkingBoard] = []
 
