@@ -14,7 +14,7 @@ from sqlalchemy import RowMapping
 from board import rooms
 from board.db.engine import Database
 from board.ports import Handler
-from board.queue import redis_queue
+from board.queue import redis_feed, redis_lines, redis_queue
 from board.queue.ledger_queue import LedgerQueue
 from board.queue.redis_feed import RedisFeed
 from board.queue.redis_lines import Change, RedisLines
@@ -193,8 +193,8 @@ def open_limited(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(RedisQueue, "_must_ask", lambda *_: False)
     monkeypatch.setattr(redis_queue, "LOOK_SECONDS", 0.0)  # the clock of a test jumps
     monkeypatch.setattr(rooms, "LedgerQueue", FromLedger)
-    monkeypatch.setattr(rooms, "RedisFeed", WatchedFeed)
-    monkeypatch.setattr(rooms, "RedisLines", WatchedLines)
+    monkeypatch.setattr(redis_feed, "RedisFeed", WatchedFeed)
+    monkeypatch.setattr(redis_lines, "RedisLines", WatchedLines)
 
     def open_(*handlers: Handler, start: bool = True, **settings: Any) -> WorkingBoard:
         board = working(*handlers, start=start, redis_url=url, **settings)
