@@ -59,6 +59,8 @@ _DECISION_STATUS = {
     "verdict_not_offered": 422,
     "instruction_missing": 422,
     "answer_does_not_fit": 422,
+    "not_editable": 422,
+    "edit_does_not_fit": 422,
 }
 
 

@@ -88,9 +88,6 @@ def undo(review_id: str, board: TheBoard, actor: TheActor) -> JSONResponse:
 
 def decide(board: Board, actor: Actor, review_id: int, body: DecisionIn) -> JSONResponse:
     """One decision through the one door for all of them; answered with the task."""
-    if body.edits:
-        name = next(iter(body.edits))
-        raise field_error(f"edits.{name}", f"edits.{name} is not editable in this type.", "not_editable")
     if body.verdict in ("happened", "not_happened", "drop"):
         with board.db.read() as connection:
             announced = _review(connection, str(review_id))["operation"] is not None
@@ -104,6 +101,7 @@ def decide(board: Board, actor: Actor, review_id: int, body: DecisionIn) -> JSON
         reason=body.reason,
         reason_class=body.reason_class,
         idempotency_key=body.idempotency_key,
+        edits=body.edits,
         action=body.action,
         inputs=body.inputs,
     )

@@ -13,7 +13,7 @@ from board.catalogue.spec import TypeSpec
 from board.catalogue.store import Catalogue
 from board.db.clock import now, read_now
 from board.effects import callbacks
-from board.review import forms, unknown
+from board.review import edits, forms, unknown
 from board.review.models import reviews
 from board.review.policy import VERDICTS, Reason, may_decide
 from board.tasks.history import TIMER, By
@@ -36,6 +36,7 @@ class Verdict:
     reason: str | None = None
     reason_class: ReasonClass | None = None
     idempotency_key: str | None = None
+    edits: dict[str, Any] | None = None  # approve: what takes the place of these parts of the output
     reference: str | None = None  # unknown outcome: the outside system's id, where the person found it
     result: Any = None  # unknown outcome: the result, where the person found it
     action: str | None = None  # input needed: which of the form's actions
@@ -68,9 +69,10 @@ class Decisions:
             raise self._too_late(review, task)
         self._check(review, verdict)
         spec = self._catalogue.version(tx, task["type"], task["type_version"]).spec
+        edited = self._edited(tx, task, review, verdict, spec) if verdict.edits else None
         grace = spec.review.grace if verdict.verdict in ("approve", "reject") else 0.0
         self._mark(tx, review, verdict, actor, channel, grace)
-        self._move(tx, task, review, verdict, actor, channel, spec, grace)
+        self._move(tx, task, review, verdict, actor, channel, spec, grace, edited)
         return False
 
     def undo(self, tx: Connection, review_id: int, actor: Actor, channel: str) -> None:
@@ -85,8 +87,10 @@ class Decisions:
             raise DecisionRefused("cannot_undo", "Something was already sent, so the decision stands.")
         move = Move.UNDO_APPROVE if review["verdict"] == "approve" else Move.UNDO_REJECT
         changes = {"has_action": False, "ready_at": now()}
+        # What was changed with the approval is as the work had left it.
+        before = {"result": review["data"]["former"]} if (review["data"] or {}).get("edits") else {}
         try:
-            self._ledger.move(tx, task, move, actor.by(channel), changes=changes, data={"decision": None})
+            self._ledger.move(tx, task, move, actor.by(channel), changes=changes, data={"decision": None} | before)
         except IllegalMove as error:
             raise DecisionRefused("cannot_undo", "What follows from the decision has already begun.") from error
         callbacks.take_back(tx, task["id"], review["decided_at"])
@@ -102,6 +106,7 @@ class Decisions:
                 decider_kind=None,
                 decider=None,
                 undo_until=None,
+                **({"data": None} if before else {}),
             )
         )
 
@@ -124,6 +129,7 @@ class Decisions:
             and review["verdict"] == verdict.verdict
             and review["decider"] == actor.identity
             and verdict.version in (None, review["decided_version"])
+            and (verdict.edits or None) == (review["data"] or {}).get("edits")
         )
 
     @staticmethod
@@ -165,6 +171,23 @@ class Decisions:
             raise DecisionRefused("instruction_missing", "Say in `instruction` what should be done differently.")
 
     @staticmethod
+    def _edited(
+        tx: Connection, task: RowMapping, review: RowMapping, verdict: Verdict, spec: TypeSpec
+    ) -> dict[str, Any]:
+        """The output with the reviewer's changes, which the review keeps beside the output as it was."""
+        if verdict.verdict != "approve":
+            raise DecisionRefused("not_editable", "Only an approval takes edits.", [{"field": "edits"}])
+        assert verdict.edits is not None
+        former = data_of(tx, task["id"])["result"]
+        try:
+            result = edits.merged(spec, former, verdict.edits)
+        except edits.BadEdit as error:
+            raise DecisionRefused(error.code, str(error), [{"field": error.field}]) from error
+        kept = {"edits": verdict.edits, "former": former}
+        tx.execute(update(reviews).where(reviews.c.id == review["id"]).values(data=kept))
+        return result
+
+    @staticmethod
     def _mark(tx: Connection, review: RowMapping, verdict: Verdict, actor: Actor, channel: str, grace: float) -> None:
         tx.execute(
             update(reviews)
@@ -195,8 +218,10 @@ class Decisions:
         channel: str,
         spec: TypeSpec,
         grace: float,
+        edited: dict[str, Any] | None,
     ) -> None:
-        by, details = actor.by(channel), {"review": str(review["id"]), "version": review["version"]}
+        by = actor.by(channel)
+        details: dict[str, Any] = {"review": str(review["id"]), "version": review["version"]}
         decision = {
             "verdict": verdict.verdict,
             "by": actor.identity,
@@ -210,8 +235,12 @@ class Decisions:
         match verdict.verdict:
             case "approve":
                 changes = {"has_action": spec.action is not None, "ready_at": now(grace), "retry_count": 0}
+                data: dict[str, Any] = {"decision": decision}
+                if edited is not None:
+                    data["result"] = edited
+                    details["edits"] = edits.differences(data_of(tx, task["id"])["result"], verdict.edits or {})
                 approved = self._ledger.move(
-                    tx, task, Move.APPROVE, by, changes=changes, data={"decision": decision}, note=note, details=details
+                    tx, task, Move.APPROVE, by, changes=changes, data=data, note=note, details=details
                 )
                 if spec.action is None and grace == 0:  # nothing is left to wait for
                     self._ledger.move(tx, approved.task, Move.FINISH, TIMER)

@@ -176,5 +176,6 @@ def decision(row: RowMapping) -> dict[str, Any]:
         "instruction": row["instruction"],
         "reason": row["decision_reason"],
         "reason_class": row["reason_class"],
+        "edited": sorted((row["data"] or {}).get("edits") or ()),
         "undo_until": time(row["undo_until"]),
     }

@@ -6,6 +6,7 @@ from fastapi import FastAPI
 
 from board.access.throttle import Throttle
 from board.web import (
+    amend,
     attachments,
     audit,
     edit,
@@ -29,7 +30,7 @@ def install(app: FastAPI) -> None:
     version = static_version()
     app.state.static = f"/static/{version}"
     app.state.throttle = Throttle()
-    reviewing, working = (inbox, pulse, review, attachments), (audit, edit, tasks, task, operations)
+    reviewing, working = (inbox, pulse, amend, review, attachments), (audit, edit, tasks, task, operations)
     for module in (sign_in, *reviewing, *working, preferences, settings, reference):
         app.include_router(module.router)
     app.mount("/static/{version}", VersionedFiles(version), name="static")

@@ -61,6 +61,9 @@ def _entry(event: dict[str, Any], hashes: dict[str, str]) -> Entry:
     entry = Entry(event, hashes.get(str(data.get("review"))), reason_class=data.get("reason_class"))
     if isinstance(data.get("version"), int):
         entry.version = data["version"]
+    if isinstance(edits := data.get("edits"), dict):
+        before, after = ({name: it.get(side) for name, it in edits.items()} for side in ("from", "to"))
+        entry.changed = changes(before, after)
     payload = data.get("payload") if event["kind"] == "edited" else None
     if isinstance(payload, dict) and {"from", "to"} <= payload.keys():
         entry.changed = changes(payload["from"], payload["to"])

@@ -39,13 +39,13 @@ class Refused:
 
 @router.show("/reviews/{review_id}")
 def review_page(review_id: str, visit: TheReader, done: str = "", raw: str = "") -> Answer:
-    return _page(visit, _row(visit, review_id), done=done, raw=raw == "1")
+    return _page(visit, row_of(visit, review_id), done=done, raw=raw == "1")
 
 
 @router.act("/reviews/{review_id}/decision")
 def decide(review_id: str, form: OwnForm, visit: TheReader) -> Answer:
     """Decide, then on to the next review. A refusal shows the review as it stands now and keeps what was typed."""
-    row = _row(visit, review_id)
+    row = row_of(visit, review_id)
     verdict = form.one("verdict")
     if not form.one(_NEEDED.get(verdict, "verdict")):
         text = refusal(visit.language, "reason_missing")
@@ -54,25 +54,25 @@ def decide(review_id: str, form: OwnForm, visit: TheReader) -> Answer:
         with visit.board.db.write() as tx:
             visit.board.decisions.decide(tx, row["id"], _verdict(form, verdict), visit.actor, CHANNEL)
     except DecisionRefused as error:
-        return _refused(visit, review_id, error, form)
-    return visit.go(_next(visit, form, row["id"]))
+        return refused_page(visit, review_id, error, form)
+    return visit.go(next_page(visit, form, row["id"]))
 
 
 @router.act("/reviews/{review_id}/undo")
 def undo(review_id: str, form: OwnForm, visit: TheReader) -> Answer:
-    row = _row(visit, review_id)
+    row = row_of(visit, review_id)
     try:
         with visit.board.db.write() as tx:
             visit.board.decisions.undo(tx, row["id"], visit.actor, CHANNEL)
     except DecisionRefused as error:
-        return _refused(visit, review_id, error, form)
+        return refused_page(visit, review_id, error, form)
     return visit.go(f"/reviews/{row['id']}", note="undone")
 
 
 @router.show("/reviews/{review_id}/{step}")
 def back(review_id: str, step: str, visit: TheReader) -> Answer:
     """The address of a form, opened as a page: a reload after a refusal, or a language switch on it."""
-    return visit.go(f"/reviews/{_row(visit, review_id)['id']}")
+    return visit.go(f"/reviews/{row_of(visit, review_id)['id']}")
 
 
 def _verdict(form: Form, verdict: str) -> Verdict:
@@ -91,12 +91,12 @@ def _verdict(form: Form, verdict: str) -> Verdict:
     )
 
 
-def _refused(visit: Visit, review_id: str, error: DecisionRefused, form: Form) -> Answer:
+def refused_page(visit: Visit, review_id: str, error: DecisionRefused, form: Form) -> Answer:
     details = error.details[0] if error.details else {}
     who = {name: details.get(name) for name in ("by", "at", "verdict")}
     refused = Refused(error.code, said(visit.language, error), **who)
     code = 422 if error.code in ("instruction_missing", "verdict_not_offered", "answer_does_not_fit") else 409
-    return _page(visit, _row(visit, review_id), code=code, refused=refused, form=form)
+    return _page(visit, row_of(visit, review_id), code=code, refused=refused, form=form)
 
 
 def _page(
@@ -122,7 +122,7 @@ def _page(
     )
 
 
-def _next(visit: Visit, form: Form, decided: int) -> str:
+def next_page(visit: Visit, form: Form, decided: int) -> str:
     """The next review if it still waits, else the first that does, else the empty inbox; with a way to undo.
 
     Whoever likes it otherwise stays, or goes back to the list.
@@ -139,7 +139,7 @@ def _next(visit: Visit, form: Form, decided: int) -> str:
     return f"/reviews/{first[0]['id']}?done={decided}" if first else f"/?done={decided}"
 
 
-def _row(visit: Visit, review_id: str) -> Any:
+def row_of(visit: Visit, review_id: str) -> Any:
     if review_id.isascii() and review_id.isdigit() and len(review_id) < 19:
         with visit.board.db.read() as connection:
             row = read.by_id(connection, int(review_id))

@@ -8,7 +8,7 @@ from board.catalogue.spec import TypeSpec
 from board.db.clock import read_now
 from board.effects import shown
 from board.effects.addresses import masked
-from board.review import follows, read
+from board.review import edits, follows, read
 from board.tasks.read import attempt_document, attempts_of, by_internal_id
 from board.web import audit, hidden, prose
 from board.web.attachments import attachments
@@ -77,6 +77,7 @@ def detail(visit: Visit, connection: Any, row: Row, *, raw: bool = False) -> dic
         "cautions": cautions(written, [task["payload"], task["title"], consequence]),
         "attachments": attachments(visit, connection, task["payload"], task["result"]),
         "raw": raw,
+        "editable": edits.editable(spec, task["result"]),
         "attempts": attempts,
         "operations": calls,
         "form": _form(document["form"]),

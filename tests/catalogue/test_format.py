@@ -98,7 +98,6 @@ def test_what_is_taken(part: dict[str, Any]) -> None:
         ({"review": {"four_eyes": True}}, "review.four_eyes"),
         ({"review": {"due": "4h"}}, "review.due"),
         ({"review": {"on_expire": "cancel"}}, "review.on_expire"),
-        ({"review": {"editable": ["reply"]}}, "review.editable"),
         ({"action": {"use": "file.put"}}, "action.use"),
     ],
     ids=str,

@@ -105,6 +105,8 @@ function reach(act) {
   if (details) {
     details.open = true;
     focus(details.querySelector(":is(input:not([type=hidden]), textarea, select, button[type=submit]):not(:disabled)"));
+  } else if (control.matches("a")) {
+    control.click();
   } else if (control.matches("textarea, input")) {
     control.focus();
     control.scrollIntoView({ block: "center" });

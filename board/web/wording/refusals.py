@@ -19,6 +19,8 @@ _REFUSED = {
     "already_decided": N_("This review is no longer open."),
     "verdict_not_offered": N_("This answer is not offered here."),
     "review_changed": N_("What you decided about has changed meanwhile. Look at it again, then decide."),
+    "not_editable": N_("This part of the output may not be changed with an approval."),
+    "edit_does_not_fit": N_("The changed output does not have the shape that its type asks for."),
     "instruction_missing": N_("Say what should be done differently."),
     "answer_does_not_fit": N_("The answer does not fit the form: fill in every field and choose one of its answers."),
     "reason_missing": N_("Say why: the reason stays with the task."),
