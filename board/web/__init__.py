@@ -9,6 +9,7 @@ from board.web import (
     amend,
     attachments,
     audit,
+    bulk,
     edit,
     errors,
     inbox,
@@ -30,7 +31,7 @@ def install(app: FastAPI) -> None:
     version = static_version()
     app.state.static = f"/static/{version}"
     app.state.throttle = Throttle()
-    reviewing, working = (inbox, pulse, amend, review, attachments), (audit, edit, tasks, task, operations)
+    reviewing, working = (inbox, pulse, bulk, amend, review, attachments), (audit, edit, tasks, task, operations)
     for module in (sign_in, *reviewing, *working, preferences, settings, reference):
         app.include_router(module.router)
     app.mount("/static/{version}", VersionedFiles(version), name="static")

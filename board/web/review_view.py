@@ -55,7 +55,7 @@ def detail(visit: Visit, connection: Any, row: Row, *, raw: bool = False) -> dic
     moment = read_now(connection)
     rounds = _rounds(read.of_task(connection, row["task"]), attempts, row["round"])
     payload = clean(task["payload"], found_in_input)
-    consequence = _consequence(document["consequence"], task)
+    consequence = consequence_shown(document["consequence"], task["callback_url"])
     written = hidden.strip_all([task["judgement"], task["result"]], hidden.Found())
     given = follows.given(connection, spec, task_row)
     return {
@@ -119,9 +119,9 @@ def _spec(visit: Visit, connection: Any, row: Row) -> TypeSpec:
     return visit.board.catalogue.version(connection, row["type"], row["type_version"]).spec
 
 
-def _consequence(stored: dict[str, Any] | None, task: Row) -> dict[str, Any]:
+def consequence_shown(stored: dict[str, Any] | None, callback_url: str | None) -> dict[str, Any]:
     """What follows from an approval: the type's action and the word to the caller, addresses without their secrets."""
-    callback = masked(task["callback_url"]) if task["callback_url"] else None
+    callback = masked(callback_url) if callback_url else None
     if stored is None:
         return {"use": None, "connection": None, "url": None, "callback": callback}
     return {

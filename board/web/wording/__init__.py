@@ -22,6 +22,7 @@ from board.web.wording.operations import (
 from board.web.wording.people import ACTOR, CHANNEL, ROLE
 from board.web.wording.refusals import NOT_JSON, SPOKEN, refusal, said
 from board.web.wording.reviews import (
+    APART,
     CAUTION,
     CHIPS,
     DECIDED,
@@ -31,6 +32,7 @@ from board.web.wording.reviews import (
     GROUP,
     REASON,
     REASON_CLASS,
+    REFUSED,
     RISK,
     VERDICT,
     VIEW,
@@ -39,6 +41,7 @@ from board.web.wording.tasks import CAUSE, EVENT, NO_WORKER, OUTCOME, PHASE, PRI
 
 __all__ = [
     "ACTOR",
+    "APART",
     "CAUSE",
     "CAUTION",
     "CHANNEL",
@@ -67,6 +70,7 @@ __all__ = [
     "PRIORITY",
     "REASON",
     "REASON_CLASS",
+    "REFUSED",
     "RISK",
     "ROLE",
     "SPOKEN",

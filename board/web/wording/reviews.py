@@ -60,6 +60,21 @@ CAUTION = {
     "button": N_("It looks like one of our buttons"),
     "target": N_("It stands neither in the input nor in what follows"),
 }
+# Why a review is not approved together with others.
+APART = {
+    "not_open": N_("It is no longer open."),
+    "not_offered": N_("It asks something else than an approval."),
+    "risk": N_("Its risk is not low."),
+    "other_type": N_("It is of another type than the first one."),
+    "other_shape": N_("Its input has other fields than the first one."),
+    "too_many": N_("It is one too many."),
+}
+REFUSED = {
+    "review_changed": N_("It changed meanwhile."),
+    "already_decided": N_("It was decided meanwhile."),
+    "not_together": N_("It cannot be approved together with the others."),
+    "cannot_undo": N_("It can no longer be undone."),
+}
 VIEW = {
     "before": N_("Since round {n}"),
     "first": N_("Since round {n}"),

@@ -1,0 +1,123 @@
+"""Many low-risk reviews of one type approved at once: which may go together, and each decided on its own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection, RowMapping, select
+
+from board.access.rights import Actor
+from board.db.engine import Database
+from board.review.decide import DecisionRefused, Decisions, Verdict
+from board.review.models import reviews
+from board.review.policy import VERDICTS, Reason, may_decide
+from board.tasks.models import task_data, tasks
+
+# As many as one person can look through in a list.
+MOST = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """together: rows of reviews that may be approved at once, with `type`, `title`, `task_id` and `payload` of their
+    tasks. apart: the others, each with why: not_open, not_offered, risk, other_type, other_shape, too_many."""
+
+    together: list[RowMapping]
+    apart: list[tuple[RowMapping, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Pin:
+    """What the person saw of one review."""
+
+    review: int
+    version: int
+    content_hash: str
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """done: ids of reviews; refused: the others with the code of the refusal."""
+
+    done: list[int]
+    refused: list[tuple[int, str]]
+
+
+def plan(connection: Connection, ids: Sequence[int]) -> Plan:
+    """The type and the shape of the payload (its names) are those of the first that may be approved at all."""
+    columns = (tasks.c.type, tasks.c.title, tasks.c.task_id, task_data.c.payload)
+    query = select(reviews, *columns).join(tasks, tasks.c.id == reviews.c.task)
+    query = query.join(task_data, task_data.c.task == reviews.c.task).where(reviews.c.id.in_(ids))
+    found = {row["id"]: row for row in connection.execute(query).mappings()}
+    made = Plan([], [])
+    for row in (found[review] for review in dict.fromkeys(ids) if review in found):
+        why = _apart(row, made.together[0] if made.together else None)
+        if why is None and len(made.together) == MOST:
+            why = "too_many"
+        if why is None:
+            made.together.append(row)
+        else:
+            made.apart.append((row, why))
+    return made
+
+
+def _apart(row: RowMapping, first: RowMapping | None) -> str | None:
+    if row["status"] != "open":
+        return "not_open"
+    if "approve" not in VERDICTS[Reason(row["reason"])]:
+        return "not_offered"
+    if row["risk"] != "low":
+        return "risk"
+    if first is not None and row["type"] != first["type"]:
+        return "other_type"
+    if first is not None and _shape(row["payload"]) != _shape(first["payload"]):
+        return "other_shape"
+    return None
+
+
+def _shape(payload: Any) -> Any:
+    return sorted(payload) if isinstance(payload, dict) else type(payload)
+
+
+def approve(db: Database, decisions: Decisions, pins: Sequence[Pin], actor: Actor, channel: str) -> Report:
+    """Each in a transaction of its own, with its own check of what was seen. Raises NotEligible.
+
+    What may not go together is refused here as well: the list comes from outside.
+    """
+    may_decide(actor)
+    with db.read() as connection:
+        allowed = {row["id"] for row in plan(connection, [pin.review for pin in pins]).together}
+    report = Report([], [])
+    for pin in pins:
+        try:
+            with db.write() as tx:
+                verdict = Verdict("approve", pin.version, pin.content_hash)
+                if pin.review not in allowed and not _is_closed(tx, pin.review):
+                    raise DecisionRefused("not_together", "This review cannot be approved together with the others.")
+                decisions.decide(tx, pin.review, verdict, actor, channel)
+            report.done.append(pin.review)
+        except DecisionRefused as error:
+            report.refused.append((pin.review, error.code))
+    return report
+
+
+def _is_closed(tx: Connection, review: int) -> bool:
+    """Decided already: the decision itself says by whom, and whether this is a repeat of it."""
+    status = tx.execute(select(reviews.c.status).where(reviews.c.id == review)).scalar()
+    return status != "open"
+
+
+def undo(db: Database, decisions: Decisions, ids: Sequence[int], actor: Actor, channel: str) -> Report:
+    """Takes back those that still can be, each on its own. Raises NotEligible."""
+    may_decide(actor)
+    report = Report([], [])
+    for review in ids:
+        try:
+            with db.write() as tx:
+                decisions.undo(tx, review, actor, channel)
+            report.done.append(review)
+        except DecisionRefused as error:
+            report.refused.append((review, error.code))
+    return report
