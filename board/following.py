@@ -117,6 +117,8 @@ class Following:
                 moves = moves_of(connection, row["id"], self._known)
             self._known = self.caller.seen = row["event_seq"]
             ended = Status(row["status"]) in self.until
+            if ended:  # what came between the hearing and this look
+                said = [*said, *self.caller.take_said()]
             document = None
             if ended:
                 document = self.board.task_document(connection, row) if self.whole else {"status": row["status"]}

@@ -71,6 +71,13 @@ class Caller:
             self._tail.clear()
         return moved, said
 
+    def take_said(self) -> list[Said]:
+        """What was said since the last time."""
+        with self._lock:
+            said = self._tail.said()
+            self._tail.clear()
+        return said
+
     def hear_move(self) -> None:
         """The task may have moved."""
         with self._lock:

@@ -31,10 +31,12 @@ def test_the_same_task_sent_at_once_to_two_processes_is_made_once(
     board_process: StartBoard, database_url: str, receiver: Receiver
 ) -> None:
     """B001."""
-    apis = [board_process("api", database_url=database_url, env=LOCAL) for _ in range(2)]
+    roles = ("api", "api", "worker")
+    *apis, worker = [board_process(role, database_url=database_url, env=LOCAL, wait=False) for role in roles]
+    for process in (*apis, worker):
+        process.wait_until_up()
     with apis[0].api as first:
         assert first.post("/types", json=TYPES).is_success
-    board_process("worker", database_url=database_url, env=LOCAL)
     with ExitStack() as opened, ThreadPoolExecutor(20) as threads:
         clients = [opened.enter_context(apis[n % 2].api) for n in range(20)]
         for burst, (calls, apart) in enumerate(BURSTS):
@@ -84,7 +86,9 @@ WORKERS = CLIENTS = 8
 @pytest.mark.alone
 def test_one_sqlite_file_serves_many_workers_and_callers(board_process: StartBoard, sqlite_url: str) -> None:
     """B035: no error, nothing lost, nothing run twice, and no caller waits long."""
-    apis = [board_process("api", database_url=sqlite_url) for _ in range(2)]
+    apis = [board_process("api", database_url=sqlite_url, wait=False) for _ in range(2)]
+    for process in apis:
+        process.wait_until_up()
     with apis[0].api as first:
         assert first.post("/types", json=TYPES).is_success
     posting, working = threading.Event(), threading.Event()

@@ -2,41 +2,19 @@
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
-import json
-import threading
 import time
-from collections.abc import Callable
-from itertools import pairwise
 from typing import Any
-from urllib.parse import urlsplit
 
-import httpx2
 import pytest
+from sqlalchemy import Connection, RowMapping
 
 from board.api.streaming import wants_stream
-from board.following import last_event, look
 from board.ports import Cause, ErrorClass, Failure, Job, Outcome, Success
+from board.tasks.read import by_internal_id
 from tests.api.conftest import Api, OpenApi
+from tests.api.live import LIVE, PROBE, follow, post, until
 from tests.rig.events import statuses, stream
 from tests.rig.working import Gate, Probe
-
-LIVE = {"Accept": "text/event-stream"}
-PROBE = {"name": "probe", "handler": {"use": "probe"}, "require_id": False, "retry": {"base": "20ms", "cap": "50ms"}}
-
-
-async def nothing(job: Job) -> Outcome:
-    return Success(result={"n": job.payload.get("n")})
-
-
-def post(api: Api, body: dict[str, Any], **headers: str) -> Any:
-    return stream(api.client, "POST", "/tasks", json=body, headers=LIVE | headers)
-
-
-def follow(api: Api, task_id: str, **headers: str) -> Any:
-    return stream(api.client, "GET", f"/tasks/{task_id}/stream", headers=headers)
-
 
 # -- what is told -----------------------------------------------------------------------------------------------------
 
@@ -140,6 +118,33 @@ def test_a_retry_is_seen_with_the_text_of_each_attempt(open_api: OpenApi) -> Non
     assert statuses(events) == ["pending", "running", "retrying", "running", "done"]
     last = [event.data for event in events if event.kind == "text"][-1]
     assert (last["attempt"], last["offset"], last["text"]) == (2, 0, "attempt 2")
+
+
+def test_what_is_said_while_somebody_looks_is_told_before_the_end(
+    open_api: OpenApi, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The work says it and ends between the signal that woke the caller and his look at the task."""
+    gate = Gate()
+
+    async def write(job: Job) -> Outcome:
+        await gate.passed()
+        await job.text("all of it")
+        return Success(result={})
+
+    api = open_api(Probe(write), work=True)
+    api.types(PROBE)
+
+    def late(connection: Connection, task: int) -> RowMapping:
+        if api.task()["status"] == "running":
+            gate.open()
+            until(lambda: api.task()["status"] == "done")
+        return by_internal_id(connection, task)
+
+    monkeypatch.setattr("board.following.by_internal_id", late)
+    with post(api, {"type": "probe", "task_id": "T-1"}) as live:
+        events = list(live)
+    assert statuses(events)[-2:] == ["running", "done"]
+    assert [event.data["text"] for event in events if event.kind == "text"] == ["all of it"]
 
 
 def test_who_comes_late_gets_what_was_written_so_far(open_api: OpenApi) -> None:
@@ -295,148 +300,3 @@ def test_a_wait_bounds_the_stream(api: Api) -> None:
         events = list(live)
     assert [event.kind for event in events] == ["status"], "it has no end yet"
     assert 0.5 <= time.monotonic() - begin < 10
-
-
-# -- how it ends otherwise --------------------------------------------------------------------------------------------
-
-
-def until(holds: Callable[[], bool], seconds: float = 15) -> None:
-    end = time.monotonic() + seconds
-    while not holds():
-        assert time.monotonic() < end, "it never came to that"
-        time.sleep(0.01)
-
-
-def test_who_leaves_is_let_go_and_his_task_goes_on(open_api: OpenApi) -> None:
-    gate = Gate()
-
-    async def wait(job: Job) -> Outcome:
-        await gate.passed()
-        return Success(result={})
-
-    api = open_api(Probe(wait), work=True)
-    api.types(PROBE)
-    callers = api.board.signals.callers
-    with post(api, {"type": "probe", "task_id": "T-1"}) as live:
-        live.until("status", "running")
-        assert len(callers) == 1
-    until(lambda: len(callers) == 0)
-    with contextlib.suppress(httpx2.ReadTimeout):
-        api.client.get("/tasks/T-1?wait=30", timeout=0.3)
-    until(lambda: len(callers) == 0)
-    with pytest.raises(httpx2.ReadTimeout):
-        api.client.post("/tasks?wait=30", json={"type": "probe", "task_id": "T-2"}, timeout=0.3)
-    until(lambda: len(callers) == 0)
-    gate.open()
-    assert api.get("/tasks/T-1?wait=30").json()["status"] == "done"
-
-
-def test_a_silent_stream_is_kept_open_by_comments(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("board.following.PING_SECONDS", 0.1)
-    api.submit("T-1")
-    with follow(api, "T-1") as live:
-        next(live)
-        cancel = threading.Timer(1, lambda: api.post("/tasks/T-1/cancel"))
-        cancel.start()
-        live.until("end")
-        cancel.join()
-        assert len(live.comments) >= 3
-        assert set(live.comments) == {": ping"}
-
-
-def test_a_key_that_is_revoked_hears_nothing_more(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("board.following.PING_SECONDS", 0.1)
-    api.submit("T-1")
-    reader = api.as_key("read", name="gone")
-    with follow(reader, "T-1") as live:
-        next(live)
-        assert api.request("DELETE", "/keys/gone").is_success
-        assert list(live) == []
-    until(lambda: len(api.board.signals.callers) == 0)
-
-
-@pytest.mark.alone
-def test_a_server_that_stops_closes_its_streams_at_once(api: Api) -> None:
-    api.submit("T-1")
-    with follow(api, "T-1") as live:
-        next(live)
-        begin = time.monotonic()
-        api.board.stopping.set()
-        api.board.signals.callers.ring()
-        assert list(live) == []
-        assert time.monotonic() - begin < 1
-
-
-def test_who_reads_slowly_misses_text_but_no_status_and_holds_up_nobody(open_api: OpenApi) -> None:
-    begun, piece, pieces = Gate(), "0123456789abcdef" * 512, 4000  # 32 MB: more than all buffers on the way
-
-    async def write(job: Job) -> Outcome:
-        await begun.passed()
-        for _ in range(pieces):
-            await job.text(piece)
-            await asyncio.sleep(0)
-        return Success(result={})
-
-    api = open_api(Probe(write), work=True)
-    api.types(PROBE)
-    api.submit("T-1", "probe")
-    with follow(api, "T-1") as slow:
-        slow.until("status", "running")
-        begun.open()
-        assert api.get("/tasks/T-1?wait=60").json()["status"] == "done", "it was not held up"
-        events = slow.until("end")
-    assert statuses(events) == ["done"]
-    texts = [event.data for event in events if event.kind == "text"]
-    assert sum(len(text["text"]) for text in texts) < pieces * len(piece), "some was left out"
-    ends = [(text["offset"], text["offset"] + len(text["text"])) for text in texts]
-    gaps = [begin - end for (_, end), (begin, _) in pairwise([*ends, (pieces * len(piece), 0)])]
-    assert all(gap >= 0 for gap in gaps), "in order, none twice"
-    assert any(gap > 0 for gap in gaps), "and the offsets say so"
-
-
-def test_two_hundred_wait_and_all_hear_of_it(open_api: OpenApi, monkeypatch: pytest.MonkeyPatch) -> None:
-    """They cost one look at the database a second together, and not one each."""
-    api = open_api()
-    api.submit("T-1")
-    callers, looks = api.board.signals.callers, []
-    monkeypatch.setattr("board.api.waiting.look", lambda *given: looks.append(1) or look(*given))
-    address = urlsplit(api.url)
-
-    async def wait() -> str:
-        reader, writer = await asyncio.open_connection(address.hostname, address.port)
-        head = f"GET /api/v1/tasks/T-1?wait=60 HTTP/1.1\r\nHost: {address.netloc}\r\nX-API-Key: {api.key}\r\n\r\n"
-        writer.write(head.encode())
-        head = (await reader.readuntil(b"\r\n\r\n")).decode()
-        length = int(head.lower().split("content-length: ")[1].split("\r\n")[0])
-        body = json.loads(await reader.readexactly(length))
-        writer.close()
-        return str(body["status"])
-
-    async def all_wait() -> list[str]:
-        waiting = [asyncio.create_task(wait()) for _ in range(200)]
-        await asyncio.to_thread(until, lambda: len(callers) == 200)
-        await asyncio.sleep(2)
-        assert not looks, "nobody looks while nothing happens"
-        await asyncio.to_thread(lambda: api.post("/tasks/T-1/cancel"))
-        return await asyncio.wait_for(asyncio.gather(*waiting), 30)
-
-    assert asyncio.run(all_wait()) == ["cancelled"] * 200
-    until(lambda: len(callers) == 0)
-
-
-def test_an_end_that_nobody_has_told_is_found_by_looking(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As after a lost message: the signals of this process are cut."""
-    monkeypatch.setattr(api.board.signals, "send", lambda _: None)
-    api.submit("T-1")
-    with follow(api, "T-1") as live:
-        next(live)
-        api.post("/tasks/T-1/cancel")
-        begin = time.monotonic()
-        assert live.until("end")[-1].data["status"] == "cancelled"
-        assert time.monotonic() - begin < 5
-
-
-def test_the_numbers_of_events() -> None:
-    assert last_event("12") == (12, False)
-    assert last_event("12-end") == (12, True)
-    assert last_event(None) == last_event("soon") == (None, False)

@@ -102,14 +102,18 @@ def test_a_wrong_key_and_an_old_schema_are_named(
     right, wrong = new_key(), new_key()
     first = board_process("worker", database_url=database_url, env={"BOARD_ENCRYPTION_KEY": right})
     first.stop()
-    for role in ("api", "worker"):
-        refused = board_process(role, database_url=database_url, env={"BOARD_ENCRYPTION_KEY": wrong}, wait=False)
-        assert "was set up with another encryption key" in said(refused)
+
+    def refused(key: str) -> list[str]:
+        env = {"BOARD_ENCRYPTION_KEY": key}
+        both = [board_process(role, database_url=database_url, env=env, wait=False) for role in ("api", "worker")]
+        return [said(process) for process in both]
+
+    for log in refused(wrong):
+        assert "was set up with another encryption key" in log
     with opened(database_url) as db, db.write() as tx:
         tx.exec_driver_sql("UPDATE alembic_version SET version_num = '0001'")
-    for role in ("api", "worker"):
-        refused = board_process(role, database_url=database_url, env={"BOARD_ENCRYPTION_KEY": right}, wait=False)
-        assert re.search(r"has schema 0001, this program needs .* Run `board migrate`", said(refused))
+    for log in refused(right):
+        assert re.search(r"has schema 0001, this program needs .* Run `board migrate`", log)
 
 
 def test_a_second_worker_on_sqlite_is_warned_and_a_second_machine_refused(
@@ -119,12 +123,14 @@ def test_a_second_worker_on_sqlite_is_warned_and_a_second_machine_refused(
     second = board_process("worker", database_url=sqlite_url)
     assert "Another worker uses this SQLite database too" in second.log
     assert "Another worker" not in first.log
-    second.stop()
-    first.stop()
+    for process in (first, second):
+        process.ask_to_stop()
+    for process in (first, second):
+        process.stop()
     with opened(sqlite_url) as db, db.write() as tx:  # as if the first were on another machine, and alive
         tx.execute(update(workers).values(host="far@0000", stopped_at=None, seen_at=now(60)))
-    for role in ("worker", "up", "api"):
-        log = said(board_process(role, database_url=sqlite_url, wait=False))
+    for refused in [board_process(role, database_url=sqlite_url, wait=False) for role in ("worker", "up", "api")]:
+        log = said(refused)
         assert "on another machine uses this SQLite database" in log
         assert "PostgreSQL" in log
 
@@ -227,7 +233,9 @@ def test_a_database_that_is_away_for_a_while_is_waited_for(
     env = {**trial_package.environment, "BOARD_DATABASE_URL": url, "BOARD_LEASE": "3s"}
     (tmp_path / "nap.yaml").write_text(NAP)
     assert run_board("types", "apply", "nap.yaml", env=env).returncode == 0
-    api, worker = board_process("api", env=env), board_process("worker", env=env)
+    api, worker = (board_process(role, env=env, wait=False) for role in ("api", "worker"))
+    api.wait_until_up()
+    worker.wait_until_up()
     long = api.api.post("/tasks", json={"type": "nap", "task_id": "long", "payload": {"seconds": 3}})
     assert long.status_code == 201
     until(lambda: api.api.get("/tasks/long").json()["status"] == "running")
@@ -368,7 +376,9 @@ def test_a_rolling_restart_under_load_loses_nothing_and_burns_no_attempt(
     env = {**trial_package.environment, "BOARD_DATABASE_URL": postgres_url, "BOARD_CONCURRENCY": "4"}
     (tmp_path / "nap.yaml").write_text(NAP)
     assert run_board("types", "apply", "nap.yaml", env=env).returncode == 0
-    first = [board_process("worker", env=env) for _ in range(3)]
+    first = [board_process("worker", env=env, wait=False) for _ in range(3)]
+    for process in first:
+        process.wait_until_up()
     board = open_board(settings.load(database_url=postgres_url, data_dir=tmp_path / "data"))
     naps = [3.0 if number % 4 == 0 else 0.2 for number in range(60)]
     with opened(postgres_url) as db:

@@ -43,8 +43,9 @@ def test_four_processes_fire_each_due_time_once(
     env = {**trial_package.environment, "BOARD_DATABASE_URL": database_url}
     (tmp_path / "nap.yaml").write_text(NAP)
     assert run_board("types", "apply", "nap.yaml", env=env).returncode == 0
-    front = board_process("api", env=env)
-    workers = [board_process("worker", env=env) for _ in range(4)]
+    front, *workers = [board_process(role, env=env, wait=False) for role in ("api", *4 * ["worker"])]
+    for process in (front, *workers):
+        process.wait_until_up()
     api = front.api
 
     def go_to(minute: int, second: float) -> None:

@@ -3,14 +3,10 @@
 import hashlib
 import json
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
-from typing import Any
 
 import pytest
-from sqlalchemy import Engine, event
 
 from board.effects import backoff, calls, lines, scribe, signing
 from board.ports import Success
@@ -20,24 +16,11 @@ from board.tasks.ledger import Lease
 from board.worker.ending import Ended
 from board.worker.endings import Endings
 from tests.effects import verify
+from tests.effects.told import DAY, confirmed, echo, events, statements
 from tests.effects.verify import verified
 from tests.heart import claim
 from tests.rig.receiver import Receiver, Reply
-from tests.rig.working import OpenWorking, WorkingBoard
-
-DAY = 86400.0
-
-
-def echo(board: WorkingBoard, **parts: Any) -> None:
-    board.type("echo", use="echo", **parts)
-
-
-def events(receiver: Receiver) -> list[str]:
-    return [json.loads(request.body)["event"] for request in receiver.requests]
-
-
-def confirmed(board: WorkingBoard, task_id: str = "T-1") -> None:
-    board.until(lambda: all(it["status"] == "confirmed" for it in board.operations(task_id)))
+from tests.rig.working import OpenWorking
 
 
 def test_one_closing_event_signed(working: OpenWorking, receiver: Receiver) -> None:
@@ -268,85 +251,6 @@ def test_a_private_address_is_refused_at_the_door(working_sqlite: OpenWorking) -
     assert "BOARD_ALLOW_PRIVATE_TARGETS" in str(refused.value)
 
 
-TWO = {"events": ["needs_review", "done", "failed", "cancelled"]}
-
-
-def seqs(receiver: Receiver) -> list[int]:
-    return [json.loads(request.body)["seq"] for request in receiver.requests]
-
-
-def test_an_earlier_event_is_never_overtaken(
-    working: OpenWorking, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """B083: `needs_review` fails and comes again; `done`, which is ready meanwhile, leaves after it."""
-    monkeypatch.setattr(backoff, "BASE_SECONDS", 0.4)
-    receiver.reply(Reply(status=500), Reply(status=503))
-    board = working()
-    echo(board, review={"when": "always", "grace": "0s"}, callback=TWO)
-    board.submit(type="echo", callback_url=receiver.url)
-    board.wait("T-1", "needs_review")
-    receiver.wait_for(1)
-    board.decide("T-1", "approve")
-    board.wait("T-1", "done")
-    receiver.wait_for(4)
-    confirmed(board)
-    assert events(receiver) == ["task.needs_review"] * 3 + ["task.done"]
-    assert seqs(receiver) == sorted(seqs(receiver))
-    assert all("x-board-outdated" not in request.headers for request in receiver.requests)
-
-
-def test_an_outdated_event_holds_up_the_latest_for_ten_minutes(working: OpenWorking, receiver: Receiver) -> None:
-    """B083: and is then given up, never sent afterwards."""
-    receiver.default = Reply(status=500)
-    board = working()
-    echo(board, review={"when": "always", "grace": "0s"}, callback=TWO)
-    board.submit(type="echo", callback_url=receiver.url)
-    board.wait("T-1", "needs_review")
-    receiver.wait_for(1)
-    board.decide("T-1", "approve")
-    board.wait("T-1", "done")
-    first, second = board.operations()
-    assert second["after"] == first["id"]
-    assert (first["give_up_at"] - second["created_at"]).total_seconds() == pytest.approx(600, abs=5)
-    board.at(scribe.OUTDATED_AFTER + 5)
-    board.until(lambda: board.operations()[1]["tries"] > 0)
-    first, second = board.operations()
-    assert (first["status"], second["after"]) == ("rejected", None)
-    assert first["last_error"].startswith("Given up after 2 tries")
-    receiver.default = Reply()
-    board.at(DAY)
-    board.until(lambda: board.operations()[1]["status"] == "confirmed")
-    assert events(receiver)[-1] == "task.done"
-    assert events(receiver).index("task.done") == 2
-
-
-def test_an_event_that_waits_long_is_tried_at_once_when_the_next_one_comes(
-    working: OpenWorking, receiver: Receiver
-) -> None:
-    receiver.reply(Reply(status=503, headers={"Retry-After": "3000"}))
-    board = working()
-    echo(board, review={"when": "always", "grace": "0s"}, callback=TWO)
-    board.submit(type="echo", callback_url=receiver.url)
-    board.wait("T-1", "needs_review")
-    board.until(lambda: len(board.deliveries()) == 1)
-    board.decide("T-1", "approve")
-    receiver.wait_for(3)
-    confirmed(board)
-    assert events(receiver) == ["task.needs_review", "task.needs_review", "task.done"]
-
-
-def test_other_tasks_and_other_addresses_wait_for_nobody(working: OpenWorking, receiver: Receiver) -> None:
-    board = working()
-    echo(board, review={"when": "always", "grace": "0s"}, callback=TWO)
-    receiver.reply(Reply(status=500))
-    board.submit("T-1", type="echo", callback_url=f"{receiver.url}/1")
-    board.until(lambda: len(board.deliveries()) == 1)
-    board.submit("T-2", type="echo", callback_url=f"{receiver.url}/2")
-    board.until(lambda: len(board.deliveries()) == 2)
-    assert [it["outcome"] for it in board.deliveries()] == ["unknown", "confirmed"]
-    assert [it["after"] for it in board.operations("T-2")] == [None]
-
-
 def test_gone_is_the_end(working: OpenWorking, receiver: Receiver) -> None:
     receiver.default = Reply(status=410)
     board = working()
@@ -457,18 +361,3 @@ def test_many_that_end_together_are_told_in_as_few_statements_as_two(working: Op
         assert (operation["url"], operation["after"]) == (f"http://127.0.0.1/many/{n}", None)
         assert (document["task_id"], document["payload"], document["result"]) == (f"many-{n}", {"n": n}, f"many-{n}")
         assert operation["request_hash"] == hashlib.sha256(operation["body"].encode()).hexdigest()
-
-
-@contextmanager
-def statements() -> Iterator[list[str]]:
-    """What is said to the database meanwhile."""
-    said: list[str] = []
-
-    def note(_connection: Any, _cursor: Any, statement: str, *_: Any) -> None:
-        said.append(statement)
-
-    event.listen(Engine, "before_cursor_execute", note)
-    try:
-        yield said
-    finally:
-        event.remove(Engine, "before_cursor_execute", note)

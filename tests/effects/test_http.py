@@ -94,7 +94,7 @@ async def test_a_name_server_that_hangs_is_not_sent(door: Door, monkeypatch: pyt
 async def test_what_was_sent_and_not_answered_is_lost(door: Door, receiver: Receiver, reply: Reply) -> None:
     receiver.reply(reply)
     with pytest.raises(Lost):
-        await door.request("POST", receiver.url, content=b"x", timeout=0.5)
+        await door.request("POST", receiver.url, content=b"x", timeout=1.5)  # enough to send it
     assert len(receiver.wait_for(1)) == 1
 
 

@@ -23,7 +23,7 @@ from board.tasks.requeue import requeue
 from board.upkeep import ageing
 from board.worker.ending import Ended
 from board.worker.endings import Endings
-from tests.effects.test_callbacks import statements
+from tests.effects.told import statements
 from tests.heart import claim
 from tests.rig.receiver import Receiver
 from tests.rig.working import CALLER, OpenWorking, WorkingBoard

@@ -13,7 +13,7 @@ from board.db.engine import Database
 from board.queue import held
 from board.queue.wanted import Scope
 from board.tasks.models import tasks
-from tests.queue.conformance.test_limits import claim, end, limited
+from tests.queue.conformance.limiting import claim, end, limited
 from tests.rig.working import OpenWorking, WorkingBoard
 from tests.tasks.test_plans import plans
 

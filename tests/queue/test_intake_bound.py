@@ -11,7 +11,7 @@ from board.queue import intake_bound
 from board.queue.intake_bound import RETRY_SECONDS, NeverWithinBound, TooMuchWaiting
 from board.queue.intake_rate import OverRate
 from board.tasks.states import Move
-from tests.queue.conformance.test_limits import claim, end
+from tests.queue.conformance.limiting import claim, end
 from tests.queue.test_gate_scale import BACKLOG, multiply
 from tests.queue.test_intake_rate import bulk, put, stored
 from tests.rig.working import OpenWorking, WorkingBoard

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from board.db.clock import read_now
-from tests.queue.conformance.test_limits import claim, end, limited, look_again
+from tests.queue.conformance.limiting import claim, end, limited, look_again
 from tests.queue.test_gate_scale import BACKLOG, multiply
 from tests.rig.working import OpenWorking, WorkingBoard
 from tests.tasks.test_plans import plans

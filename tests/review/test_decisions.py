@@ -1,8 +1,6 @@
 """Decisions: made once, for what was shown, by who may; answered alike when repeated, and undone in time."""
 
 import json
-import threading
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -11,27 +9,9 @@ from board.access.rights import Actor, key_actor, person_actor
 from board.ports import Cause, ErrorClass, Failure, Job, Outcome, Success, UnknownOutcome
 from board.review.decide import DecisionRefused, Verdict
 from board.review.policy import NotEligible
-from board.tasks.edit import TaskEdit
-from board.tasks.edit import apply as edit
+from tests.review.deciding import ANNA, refused, reviewed
 from tests.rig.receiver import Receiver
-from tests.rig.working import CALLER, LI, OpenWorking, Probe, WorkingBoard
-
-ANNA = person_actor("anna@example.org", "reviewer")
-
-
-def reviewed(board: WorkingBoard, **review: Any) -> None:
-    """T-1 waits for a decision; what it echoes is its payload."""
-    board.type("echo", use="echo", review={"when": "always", "grace": "0s"} | review)
-    board.submit(type="echo", payload={"text": "Guten Tag"})
-    board.wait("T-1", "needs_review")
-
-
-def refused(board: WorkingBoard, verdict: str, actor: Actor = LI, task_id: str = "T-1", **more: Any) -> DecisionRefused:
-    before = board.task(task_id), board.kinds(task_id)
-    with pytest.raises(DecisionRefused) as error:
-        board.decide(task_id, verdict, actor, **more)
-    assert (board.task(task_id), board.kinds(task_id)) == before  # nothing was changed, nothing recorded
-    return error.value
+from tests.rig.working import LI, OpenWorking, Probe
 
 
 def test_approve_without_grace_is_done_at_once(working: OpenWorking) -> None:
@@ -153,118 +133,6 @@ def test_another_decision_comes_too_late(
     [detail] = late.details
     assert (detail["verdict"], detail["by"], detail["status"]) == ("approve", "key:li", "done")
     assert detail["at"].endswith("Z")
-
-
-def together(*works: Callable[[], Any]) -> list[Any]:
-    """Run at the same moment, each in a thread; what each returned or raised."""
-    start = threading.Barrier(len(works))
-    results: list[Any] = [None] * len(works)
-
-    def run(index: int, work: Callable[[], Any]) -> None:
-        start.wait()
-        try:
-            results[index] = work()
-        except Exception as error:
-            results[index] = error
-
-    threads = [threading.Thread(target=run, args=item) for item in enumerate(works)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    return results
-
-
-def test_two_approvals_at_once_by_one_person_count_once(working: OpenWorking, receiver: Receiver) -> None:
-    """B069: one transition, one event, one callback; the second is told that it is repeated."""
-    board = working()
-    board.type("echo", use="echo", review={"when": "always", "grace": "0s"})
-    for number in range(5):
-        name = f"T-{number}"
-        board.submit(name, type="echo", callback_url=f"{receiver.url}/{name}")
-        board.wait(name, "needs_review")
-        results = together(*[lambda name=name: board.decide(name, "approve", ANNA)] * 3)  # type: ignore[misc]
-        assert sorted(results) == [False, True, True]
-        assert board.kinds(name).count("approved") == board.kinds(name).count("done") == 1
-        assert len(board.operations(name)) == 1
-    receiver.wait_for(5)
-    board.until(lambda: all(board.operations(f"T-{number}")[0]["status"] == "confirmed" for number in range(5)))
-    assert len(receiver.requests) == 5
-
-
-@pytest.mark.parametrize("second", ["approve", "reject", "revise"])
-def test_two_people_at_once_one_wins(working: OpenWorking, second: str) -> None:
-    board = working()
-    reviewed(board)
-    results = together(
-        lambda: board.decide("T-1", "approve", ANNA), lambda: board.decide("T-1", second, LI, instruction="x")
-    )
-    [made] = [result for result in results if result is False]
-    [late] = [result for result in results if result is not made]
-    assert isinstance(late, DecisionRefused)
-    assert late.code == "already_decided"
-    assert sum(board.kinds().count(kind) for kind in ("approved", "rejected", "revised")) == 1
-    assert board.reviews()[0]["decider"] == ("user:anna@example.org" if results[0] is False else "key:li")
-
-
-def test_the_same_revision_twice_at_once_is_one_round(working: OpenWorking) -> None:
-    """B005"""
-    board = working()
-    reviewed(board)
-    results = together(*[lambda: board.decide("T-1", "revise", instruction="Shorter.")] * 2)
-    assert sorted(results) == [False, True]
-    board.until(lambda: len(board.reviews()) == 2)
-    assert board.task()["round"] == 2
-    assert board.kinds().count("revised") == 1
-
-
-@pytest.mark.parametrize("stale", ["version", "content_hash"])
-def test_what_has_changed_since_it_was_shown_is_not_decided(working: OpenWorking, stale: str) -> None:
-    board = working()
-    reviewed(board)
-    shown = board.reviews()[0]
-    heart = board.board
-    with heart.db.write() as tx:
-        change = TaskEdit(version=board.task()["version"], payload={"text": "Guten Abend"})
-        edit(
-            tx,
-            heart.ledger,
-            heart.catalogue,
-            heart.files,
-            heart.visits.content_changed,
-            board.task()["id"],
-            change,
-            CALLER,
-        )
-    now = board.reviews()[0]
-    assert (now["version"], now["status"]) == (shown["version"] + 1, "open")
-    assert now["content_hash"] != shown["content_hash"]
-    late = refused(board, "approve", **{stale: shown[stale]})
-    assert late.code == "review_changed"
-    assert late.details == [{"version": now["version"], "content_hash": now["content_hash"]}]
-    board.decide("T-1", "approve", version=now["version"], content_hash=now["content_hash"])
-    assert board.task()["status"] == "done"
-
-
-def test_an_edit_that_shows_nothing_new_changes_no_version(working: OpenWorking) -> None:
-    board = working()
-    reviewed(board)
-    shown = board.reviews()[0]
-    heart = board.board
-    with heart.db.write() as tx:
-        change = TaskEdit(version=board.task()["version"], tags=["later"], note="for Li")
-        edit(
-            tx,
-            heart.ledger,
-            heart.catalogue,
-            heart.files,
-            heart.visits.content_changed,
-            board.task()["id"],
-            change,
-            CALLER,
-        )
-    assert board.reviews()[0] == shown
-    board.decide("T-1", "approve", version=shown["version"], content_hash=shown["content_hash"])
 
 
 @pytest.mark.parametrize("scopes", [["submit"], ["read"], ["work"]])

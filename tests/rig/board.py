@@ -58,13 +58,17 @@ def board_command() -> list[str]:
 class BoardProcess:
     """One running process of the board."""
 
-    def __init__(self, process: subprocess.Popen[bytes], url: str, log_file: Path, reaper: Reaper) -> None:
+    def __init__(
+        self, process: subprocess.Popen[bytes], url: str, log_file: Path, reaper: Reaper, role: str = "up"
+    ) -> None:
         self.url = url
+        self.role = role
         self.pid = process.pid
         self.log_file = log_file
         self._process = process
         self._reaper = reaper
         self._ended = threading.Event()
+        self._asked = False
         reaper.guard(process.pid)
 
     @property
@@ -91,19 +95,31 @@ class BoardProcess:
 
     def stop(self, timeout: float = STOP_TIMEOUT) -> int:
         """End it as a service manager does: SIGTERM, and SIGKILL when it has not ended in time. Its exit code."""
-        if self._process.poll() is None:
-            self._process.send_signal(signal.SIGCONT)
-            self._process.terminate()
+        self.ask_to_stop()
         try:
             return self.wait(timeout)
         except subprocess.TimeoutExpired:
             self.kill()
             pytest.fail(f"the board did not stop within {timeout} s of SIGTERM:\n{self.log[-3000:]}", pytrace=False)
 
+    def ask_to_stop(self) -> None:
+        """SIGTERM, once; a second one would cut the stop short."""
+        if self._process.poll() is None and not self._asked:
+            self._asked = True
+            self._process.send_signal(signal.SIGCONT)
+            self._process.terminate()
+
     def kill(self) -> None:
         """SIGKILL: no clean-up of any kind, as when the machine is switched off."""
         self._process.kill()
         self.wait()
+
+    def wait_until_up(self) -> None:
+        """Wait until it does its work. Several that are needed are started with `wait=False` and then waited for."""
+        if self.role == "worker":
+            self.wait_for_log("The worker ")
+        else:
+            self.wait_until_healthy()
 
     def wait_until_healthy(self) -> None:
         """Wait until /healthz answers 200."""
@@ -148,7 +164,7 @@ class StartBoard(Protocol):
 
 @pytest.fixture
 def board_process(tmp_path: Path, reaper: Reaper) -> Iterator[StartBoard]:
-    """Start processes of the board; they share one data folder. All are ended after the test, newest first.
+    """Start processes of the board; they share one data folder. All are ended after the test.
 
     The roles with an address get a free port; each is waited for until it is up (`wait=False`: it is not). The test
     fails where a log holds an error that nobody handled, unless `allow_traceback`.
@@ -178,15 +194,15 @@ def board_process(tmp_path: Path, reaper: Reaper) -> Iterator[StartBoard]:
                 env=board_environment(tmp_path, own),
                 start_new_session=True,
             )
-        board = BoardProcess(process, url, log_file, reaper)
+        board = BoardProcess(process, url, log_file, reaper, role)
         started.append((board, allow_traceback))
-        if wait and role == "worker":
-            board.wait_for_log("The worker ")
-        elif wait:
-            board.wait_until_healthy()
+        if wait:
+            board.wait_until_up()
         return board
 
     yield start
+    for board, _ in reversed(started):
+        board.ask_to_stop()  # all together: each takes a second or two to leave
     for board, _ in reversed(started):
         board.stop()
     for board, allow_traceback in started:

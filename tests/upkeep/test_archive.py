@@ -1,34 +1,23 @@
 """Old tasks leave the tables for the archive's files, and nothing is lost on the way; on both databases."""
 
-import gzip
-import json
-import threading
-from pathlib import Path
-from typing import Any
-
 import pytest
 from sqlalchemy import func, insert, select
 
 from board.effects.models import deliveries, operations
-from board.effects.operations import Delivered, Wanted, close, log_deliveries, send
+from board.effects.operations import Wanted, close, send
 from board.ports import AlreadyConfirmed
 from board.review.models import reviews
-from board.tasks.acknowledge import acknowledge
 from board.tasks.bodies import TaskIn
 from board.tasks.intake import Duplicate
 from board.tasks.ledger import Lease, find, retired
-from board.tasks.models import attempts, retired_ids, task_data, task_events, tasks
+from board.tasks.models import attempts, task_data, task_events, tasks
 from board.tasks.requeue import requeue
 from board.tasks.states import IllegalMove, Move
-from board.upkeep import archive as archiving
-from board.upkeep.archive import Archive, Tally
-from board.upkeep.shelf import Busy, Shelf
+from board.upkeep.archive import Tally
 from board.worker.models import claims
-from tests.heart import OPERATOR, WORKER, claim_lane, new_task
+from tests.heart import OPERATOR, WORKER, claim_lane
 from tests.rig.working import CALLER, OpenWorking, WorkingBoard
-
-DAY = 86_400.0
-ENDS = {"done": Move.SUCCEED, "failed": Move.FAIL, "needs_review": Move.ASK}
+from tests.upkeep.archived import DAY, acknowledged, archive, archived_ids, end, on_board, operation, records
 
 
 @pytest.fixture
@@ -36,46 +25,6 @@ def board(working: OpenWorking) -> WorkingBoard:
     board = working(start=False)
     board.type("trial", use="echo")
     return board
-
-
-def archive(board: WorkingBoard) -> Archive:
-    return Archive(board.board.db, board.board.catalogue, board.board.task_documents, board.board.archive.shelf, 0)
-
-
-def end(board: WorkingBoard, task_id: str, status: str = "done", **body: Any) -> int:
-    """A task that ended so; its internal id."""
-    board.submit(task_id, **body)
-    if status == "cancelled":
-        board.cancel(task_id)
-    elif status in ENDS:
-        with board.board.db.write() as tx:
-            (row,) = claim_lane(tx, board.board.ledger, limit=1)
-            assert row["task_id"] == task_id
-            details = {"reason": "policy"} if status == "needs_review" else None
-            lease = Lease(row["id"], row["lease_token"])
-            assert board.board.ledger.settle(tx, lease, ENDS[status], WORKER, details=details)
-    assert board.task(task_id)["status"] == status
-    return int(board.task(task_id)["id"])
-
-
-def records(board: WorkingBoard) -> list[dict[str, Any]]:
-    """All lines of the archive, as `zcat archive/*.jsonl.gz` shows them."""
-    files = sorted(board.board.archive.shelf.folder.glob("*.jsonl.gz"))
-    return [json.loads(line) for file in files for line in gzip.decompress(file.read_bytes()).splitlines()]
-
-
-def archived_ids(board: WorkingBoard) -> list[str]:
-    return sorted(record["task"]["task_id"] for record in records(board))
-
-
-def on_board(board: WorkingBoard) -> set[str]:
-    with board.board.db.read() as connection:
-        return set(connection.execute(select(tasks.c.task_id)).scalars())
-
-
-def acknowledged(board: WorkingBoard, task_id: str) -> None:
-    with board.board.db.write() as tx:
-        acknowledge(tx, board.board.ledger, board.task(task_id)["id"], OPERATOR, "Seen.")
 
 
 def test_what_ended_goes_after_its_retention_and_what_has_not_ended_stays(board: WorkingBoard) -> None:
@@ -168,16 +117,6 @@ def test_only_a_failure_can_be_acknowledged(board: WorkingBoard, status: str) ->
     end(board, "T-1", status)
     with pytest.raises(IllegalMove, match=f"A task that is {status} cannot be acknowledged."):
         acknowledged(board, "T-1")
-
-
-def operation(board: WorkingBoard, task: int, status: str, **more: Any) -> int:
-    row = {"key": f"pay:{task}", "task": task, "task_id": "T-1", "kind": "webhook.action", "target": "the bank"}
-    row |= {"request_hash": "h", "body": "{}", "url": "https://bank.example.org", "status": status, "lease_token": 1}
-    row |= {"tries": 1, "created_at": board.task()["created_at"]} | more
-    with board.board.db.write() as tx:
-        made = int(tx.execute(insert(operations).values(**row).returning(operations.c.id)).scalar_one())
-        log_deliveries(tx, [Delivered(made, 5, 200, status[:12], "ok")])
-    return made
 
 
 @pytest.mark.parametrize("status", ["reserved", "sent", "unknown"])
@@ -274,145 +213,3 @@ def test_an_id_stays_taken_for_ever(board: WorkingBoard) -> None:
     with board.board.db.read() as connection:
         assert connection.execute(select(func.count()).select_from(task_events)).scalar_one() == 3
         assert find(connection, "T-2")["id"] == made  # type: ignore[index]
-
-
-# -- while others are at work -------------------------------------------------------------------------------------
-
-
-class Between(Shelf):
-    """Does something after the lines were read and written, before the tasks are removed."""
-
-    def __init__(self, folder: Path, act: Any) -> None:
-        super().__init__(folder)
-        self._act = act
-
-    def put(self, *arguments: Any) -> Path:
-        part = super().put(*arguments)
-        self._act()
-        return part
-
-
-def test_what_changes_while_it_is_written_stays_on_the_board(board: WorkingBoard) -> None:
-    for number in range(4):
-        end(board, f"T-{number}", "cancelled")
-    board.at(31 * DAY)
-
-    def meanwhile() -> None:
-        db = board.board.db
-        with db.write() as tx:
-            requeue(tx, board.board.ledger, board.board.catalogue, board.task("T-0")["id"], OPERATOR)
-            board.board.intake.take(tx, TaskIn(type="trial", task_id="T-1", payload={"other": 1}), CALLER)
-        operation(board, board.task("T-2")["id"], "reserved")
-
-    shelf = Between(board.board.archive.shelf.folder, meanwhile)
-    tally = Archive(board.board.db, board.board.catalogue, board.board.task_documents, shelf, 0).run()
-    assert tally.archived.total() == 1
-    assert archived_ids(board) == ["T-3"]
-    assert {"T-0", "T-1", "T-2"} == on_board(board)
-    assert board.task("T-0")["status"] == "pending"
-
-
-def test_nothing_of_a_batch_is_left_where_all_of_it_changed(board: WorkingBoard) -> None:
-    end(board, "T-1", "cancelled")
-    board.at(31 * DAY)
-
-    def meanwhile() -> None:
-        with board.board.db.write() as tx:
-            requeue(tx, board.board.ledger, board.board.catalogue, board.task()["id"], OPERATOR)
-
-    shelf = Between(board.board.archive.shelf.folder, meanwhile)
-    Archive(board.board.db, board.board.catalogue, board.board.task_documents, shelf, 0).run()
-    assert list(shelf.folder.glob("*.gz")) == []
-    assert board.task()["status"] == "pending"
-
-
-def test_an_id_is_not_made_anew_while_its_task_is_being_archived(board: WorkingBoard) -> None:
-    """The same IDs are sent in all the time while their tasks go: not one is made a second time."""
-    ids = [f"T-{number}" for number in range(60)]
-    for task_id in ids:
-        end(board, task_id, "cancelled")
-    board.at(31 * DAY)
-    made: list[str] = []
-    over = threading.Event()
-
-    def send_in() -> None:
-        while not over.is_set():
-            for task_id in ids:
-                with board.board.db.write() as tx:
-                    if board.board.intake.take(tx, TaskIn(type="trial", task_id=task_id), CALLER).created:
-                        made.append(task_id)
-
-    sender = threading.Thread(target=send_in)
-    sender.start()
-    try:
-        for _ in range(3):
-            archive(board).run()
-    finally:
-        over.set()
-        sender.join()
-    archive(board).run()
-    assert made == []
-    assert archived_ids(board) == sorted(ids)
-    assert on_board(board) == set()
-
-
-def test_an_id_that_was_archived_since_it_was_looked_for_is_not_made(board: WorkingBoard) -> None:
-    """The ledger itself asks, whatever its caller has found out before."""
-    with board.board.db.write() as tx:
-        tx.execute(insert(retired_ids).values(task_id="T-1", status="done", retired_at=func.board_now()))
-        made = board.board.ledger.create(tx, [new_task("T-1"), new_task("T-2")], CALLER)
-    assert list(made) == ["T-2"]
-    assert on_board(board) == {"T-2"}
-
-
-def test_large_tasks_go_in_small_batches(board: WorkingBoard, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(archiving, "MOST_TEXT", 1000)
-    monkeypatch.setattr(archiving, "BATCH", 4)
-    for number in range(10):
-        end(board, f"T-{number}", "cancelled", payload={"text": "x" * (2000 if number == 1 else 300)})
-    board.at(31 * DAY)
-    written: list[int] = []
-
-    class Counting(Shelf):
-        def put(self, day: Any, lines: Any) -> Path:
-            written.append(len(lines))
-            return super().put(day, lines)
-
-    shelf = Counting(board.board.archive.shelf.folder)
-    Archive(board.board.db, board.board.catalogue, board.board.task_documents, shelf, 0).run()
-    assert written == [1, 1, 2, 3, 1, 2]
-    assert archived_ids(board) == [f"T-{number}" for number in range(10)]
-
-
-def test_it_stops_between_batches_when_it_is_told(board: WorkingBoard, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(archiving, "BATCH", 2)
-    for number in range(6):
-        end(board, f"T-{number}", "cancelled")
-    board.at(31 * DAY)
-    asked = iter([True, True, False])
-    assert archive(board).run(lambda: next(asked)).archived.total() == 4
-    assert archived_ids(board) == ["T-0", "T-1", "T-2", "T-3"]
-    assert on_board(board) == {"T-4", "T-5"}
-
-
-def test_only_one_process_archives_into_a_folder(board: WorkingBoard) -> None:
-    end(board, "T-1")
-    board.at(31 * DAY)
-    with board.board.archive.shelf.locked(), pytest.raises(Busy, match="Another process"):
-        archive(board).run()
-    assert archive(board).run().archived.total() == 1
-
-
-def test_the_leader_archives(working: OpenWorking) -> None:
-    board = working(start=False)
-    board.type("trial", use="echo")
-    end(board, "T-1")
-    board.at(31 * DAY)
-    keeper = board.board.make_consumer()._keeper
-    (chore,) = [it for it in keeper.chores if it.what == "archive old tasks"]
-    assert chore.alone
-    keeper.do(chore)
-    assert on_board(board) == {"T-1"}, "it does not lead yet"
-    keeper.do(keeper.chores[0])
-    keeper.do(chore)
-    assert archived_ids(board) == ["T-1"]

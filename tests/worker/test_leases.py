@@ -140,7 +140,7 @@ def test_a_handler_hears_that_its_lease_is_lost(working: OpenWorking) -> None:
     with board.board.db.write() as tx:  # the sweep and another worker's claim in one go
         row = board.board.ledger.lock(tx, board.task()["id"])
         tx.execute(update(tasks).where(tasks.c.id == row["id"]).values(lease_token=2, lease_owner="other"))
-    ended.wait(3)
+    ended.wait()
     board.until(lambda: "stale_result" in board.kinds())
     assert board.task()["status"] == "running"
     assert board.task()["lease_owner"] == "other"

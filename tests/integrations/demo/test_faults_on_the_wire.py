@@ -83,7 +83,7 @@ async def test_stall(dify: Client) -> None:
     """Open, but not even pings: only a read time-out ends it."""
     seen: list[bytes] = []
     with pytest.raises(httpx.ReadTimeout):
-        await read_into(seen, dify, "stall", timeout=0.3)
+        await read_into(seen, dify, "stall", timeout=1.0)  # enough for what comes before
     assert b"".join(seen).count(b"event: ping") == 1
     assert b"".join(seen).count(b"data: ") == 1
     assert (await dify.detail(dify.run.id))["status"] == "running"

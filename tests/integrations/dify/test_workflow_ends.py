@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 
+import pytest
+
 from board.ports import (
     Cause,
     ErrorClass,
@@ -76,6 +78,7 @@ async def test_a_run_that_outlives_the_attempt_stays_open(standin: Standin) -> N
     assert job.references[0] in outcome.message
 
 
+@pytest.mark.alone
 async def test_an_attempt_ends_in_time_while_the_stream_is_still_alive(standin: Standin) -> None:
     standin.faults("slow", ping_every=0.1)
     job = standin.job(timeout=1.5)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
@@ -10,67 +9,23 @@ import pytest
 from sqlalchemy import insert, update
 
 from board.access.rights import key_actor
-from board.db.clock import now, read_now
+from board.db.clock import now
 from board.effects.models import operations
 from board.queue.redis_queue import RedisQueue
-from board.queue.wanted import Scope, Wanted
-from board.tasks.claiming import Lease
+from board.queue.wanted import Scope
 from board.tasks.edit import TaskEdit, apply
 from board.tasks.models import tasks
 from board.tasks.states import Move, Pool
-from board.upkeep import ageing
 from board.worker.handing_out import WorkWanted
-from tests.heart import CALLER, OPERATOR, WORKER
+from tests.heart import CALLER, OPERATOR
+from tests.queue.conformance.limiting import claim, end, held, limited, look_again
 from tests.queue.conftest import asked_of_the_ledger, settle
 from tests.rig.working import OpenWorking, WorkingBoard
-
-Claim = Callable[..., list[str]]
 
 
 @pytest.fixture
 def board(open_limited: OpenWorking) -> WorkingBoard:
     return open_limited(start=False)
-
-
-def claim(board: WorkingBoard, slots: int = 10, worker: str = "w1", **scope: Any) -> list[str]:
-    """The ids of what a claimer with so many free slots takes, who asks until there is nothing, as the consumer does.
-    What a limit lets in reaches Redis only behind the claim that has let it in, and then wakes who has asked."""
-    taken: list[str] = []
-
-    def ask() -> bool:
-        settle(board)
-        free = slots - len(taken)
-        wanted = Wanted(scope=Scope(**scope), slots=free, rest=free, worker=worker, lease=60)
-        found = [row["task_id"] for row in board.board.queue.claim(wanted).rows]
-        taken.extend(found)
-        return bool(found)
-
-    while len(taken) < slots and (ask() or ask()):
-        pass
-    return taken
-
-
-def look_again(board: WorkingBoard) -> None:
-    """With the next claim all limits are looked at, as once a second: the clock of a test jumps."""
-    board.board.gate._looks.clear()
-
-
-def end(board: WorkingBoard, *names: str, move: Move = Move.SUCCEED, **changes: Any) -> None:
-    for name in names:
-        row = board.task(name)
-        with board.board.db.write() as tx:
-            lease = Lease(row["id"], row["lease_token"])
-            assert board.board.ledger.settle(tx, lease, move, WORKER, changes=changes, details={"reason": "sample"})
-
-
-def limited(board: WorkingBoard, number: int = 6, name: str = "trial", use: str = "echo", **limits: Any) -> list[str]:
-    """A type with limits and so many tasks of it, T-0 first."""
-    board.type(name, use=use, limits=limits)
-    return [board.submit(f"T-{n}", type=name) for n in range(number)]
-
-
-def held(board: WorkingBoard, *names: str) -> list[str | None]:
-    return [board.task(name)["held_by"] for name in names]
 
 
 # -- how many at once --------------------------------------------------------------------------------------------------
@@ -233,123 +188,6 @@ def test_a_thousand_keys_with_a_thousand_heads(board: WorkingBoard) -> None:
     assert claim(board, 100) == ["T-1007", "T-1500"]
     end(board, "T-1007")
     assert claim(board, 100) == ["T-2007"]
-
-
-# -- rate and day ------------------------------------------------------------------------------------------------------
-
-
-def test_a_rate_is_spread_over_its_time(board: WorkingBoard) -> None:
-    limited(board, 20, rate="6/h")
-    assert claim(board) == ["T-0"]
-    end(board, "T-0")
-    assert claim(board) == []
-    for number in range(1, 5):
-        board.at(600 * number - 60)
-        look_again(board)
-        assert claim(board) == []
-        board.at(600 * number + 1)
-        look_again(board)
-        assert claim(board) == [f"T-{number}"]
-
-
-def test_of_a_big_rate_a_twentieth_starts_at_once(board: WorkingBoard) -> None:
-    limited(board, 20, rate="100/h")
-    assert claim(board, 20) == ["T-0", "T-1", "T-2", "T-3", "T-4"]
-    board.at(3600)
-    look_again(board)
-    assert claim(board, 20) == ["T-5", "T-6", "T-7", "T-8", "T-9"]
-
-
-def test_a_claimer_is_told_to_come_again_when_only_time_opens_a_limit(board: WorkingBoard) -> None:
-    limited(board, 3, rate="10/h")
-    wanted = Wanted(scope=Scope(), slots=5, rest=5, worker="w", lease=60)
-    assert len(board.board.queue.claim(wanted).rows) == 1
-    again = board.board.queue.claim(wanted).again
-    assert again is not None
-    assert 0 < again <= 1
-
-
-def test_a_day_ends_at_midnight_of_the_boards_zone(open_limited: OpenWorking) -> None:
-    board = open_limited(start=False, timezone="Asia/Shanghai")
-    with board.board.db.read() as connection:
-        moment = read_now(connection)
-    to_midnight = (datetime(2031, 3, 4, 16, tzinfo=UTC) - moment).total_seconds()  # 2031-03-05 00:00 in Shanghai
-    board.at(to_midnight - 7200)
-    limited(board, 8, per_day=2)
-    assert claim(board) == ["T-0", "T-1"]
-    end(board, "T-0", "T-1")
-    board.at(to_midnight - 600)
-    look_again(board)
-    assert claim(board) == []
-    board.at(to_midnight + 1)
-    look_again(board)
-    assert claim(board) == ["T-2", "T-3"]
-
-
-def test_a_retry_is_a_start_and_so_counts(board: WorkingBoard) -> None:
-    limited(board, 2, per_day=2)
-    assert claim(board, 1) == ["T-0"]
-    end(board, "T-0", move=Move.RETRY, ready_at=datetime(2020, 1, 1, tzinfo=UTC))
-    assert claim(board, 1) == ["T-0"]
-    end(board, "T-0")
-    assert claim(board, 1) == []
-
-
-# -- small before big, and time ----------------------------------------------------------------------------------------
-
-
-def sized(board: WorkingBoard, **sizes: int) -> None:
-    for name, size in sizes.items():
-        board.submit(name, payload={"text": "x" * size})
-
-
-def test_of_the_same_moment_small_ones_come_before_big_ones(board: WorkingBoard) -> None:
-    board.type(use="echo", limits={"order_by": "size"})
-    board.type("usual", use="echo")
-    sized(board, big=100_000, small=10, middle=5_000)
-    assert claim(board) == ["small", "middle", "big"]
-
-
-def test_a_big_one_waits_at_most_two_minutes_longer_than_it_would_by_age(board: WorkingBoard) -> None:
-    board.type(use="echo", limits={"order_by": "size"})
-    sized(board, big=1_000_000)
-    board.at(100)
-    sized(board, **{"small-100": 1})
-    board.at(121)
-    sized(board, **{"small-121": 1})
-    assert claim(board) == ["small-100", "big", "small-121"]
-
-
-def test_what_a_limit_holds_back_comes_by_size_as_well(board: WorkingBoard) -> None:
-    board.type(use="echo", limits={"order_by": "size", "concurrency": 1})
-    sized(board, first=1)
-    assert claim(board) == ["first"]
-    sized(board, big=100_000, small=10, middle=5_000)
-    assert claim(board) == []
-    order = []
-    for _ in range(3):
-        end(board, *order[-1:] or ["first"])
-        order += claim(board)
-    assert order == ["small", "middle", "big"]
-
-
-def test_what_a_limit_holds_back_rises_and_comes_from_its_new_lane(board: WorkingBoard) -> None:
-    board.type(use="echo", limits={"concurrency": 1})
-    for name in ("first", "old"):
-        board.submit(name, priority="P3")
-    assert claim(board) == ["first"]
-    assert held(board, "old") == ["type:trial"]
-    board.at(301)
-    board.submit("young", priority="P2")
-    assert claim(board) == []
-    assert ageing.age(board.board.db, board.board.ledger, 300) == 1
-    assert board.kinds("old")[-1] == "aged"
-    assert (board.task("old")["lane"], held(board, "old", "young")) == (2, ["type:trial"] * 2)
-    end(board, "first")
-    assert claim(board, only_lanes=[3]) == []
-    assert claim(board, only_lanes=[2]) == ["old"]
-    end(board, "old")
-    assert claim(board) == ["young"]
 
 
 # -- what bypasses, what changes ---------------------------------------------------------------------------------------
