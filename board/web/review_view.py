@@ -9,6 +9,7 @@ from board.db.clock import read_now
 from board.effects import shown
 from board.effects.addresses import masked
 from board.review import edits, follows, read
+from board.review.policy import VERDICTS, Reason
 from board.tasks.read import attempt_document, attempts_of, by_internal_id
 from board.web import audit, hidden, prose
 from board.web.attachments import attachments
@@ -30,6 +31,7 @@ def listed(visit: Visit, connection: Any, rows: list[Any]) -> list[dict[str, Any
             "type_title": _spec(visit, connection, row).shown_title(visit.language.code),
             "confidence": (row["judgement"] or {}).get("confidence"),
             "claimed_by": row.get("claimed_by"),
+            "together": row["risk"] == "low" and "approve" in VERDICTS[Reason(row["reason"])],
         }
         for row in rows
     ]

@@ -41,6 +41,15 @@ def test_each_is_decided_on_its_own_and_the_report_says_so(site: Site) -> None:
     assert site.working.task("T-1")["status"] == "needs_review"
 
 
+def test_only_what_can_be_approved_together_has_a_box(site: Site) -> None:
+    review = site.review("T-1")
+    site.working.submit("P-1", "pay")
+    site.working.wait("P-1", "needs_review")
+    page = site.visitor("reviewer").get("/").text
+    assert re.findall(r'name="r" value="(\d+)"', page) == [str(review)]
+    assert page.count("data-row") == 2
+
+
 def test_nothing_selected_and_nothing_readable_lead_back(site: Site) -> None:
     review = site.review()
     reviewer = site.visitor("reviewer")
