@@ -22,7 +22,8 @@ class Together(Generic[Item, Result]):
     """Collects what comes while the last batch is being done. No clock: under load batches grow by themselves.
 
     do: called in a thread, one call at a time, with up to `most` items; answers for each, in their order, with a result
-    or an exception. urgency: who goes first when more than `most` wait, the smallest number.
+    or an exception. urgency: who goes first when more than `most` wait, the smallest number. gather: for so many
+    seconds the next batch is waited for after one of several: who was answered then joins those who came meanwhile.
     """
 
     def __init__(
@@ -31,8 +32,9 @@ class Together(Generic[Item, Result]):
         *,
         most: int,
         urgency: Callable[[Item], Any] = lambda _: 0,
+        gather: float = 0.0,
     ) -> None:
-        self._do, self._most, self._urgency = do, most, urgency
+        self._do, self._most, self._urgency, self._gather = do, most, urgency, gather
         self._waiting: list[tuple[Item, Callable[[Result | Exception], None]]] = []
         self._doing: asyncio.Task[None] | None = None
 
@@ -66,6 +68,8 @@ class Together(Generic[Item, Result]):
                 batch, self._waiting = self._waiting[: self._most], self._waiting[self._most :]
                 for (_, then), result in zip(batch, await self._results([item for item, _ in batch]), strict=True):
                     then(result)
+                if self._gather and len(batch) > 1 and len(self._waiting) < self._most:
+                    await asyncio.sleep(self._gather)
         finally:
             self._doing = None
 

@@ -102,3 +102,32 @@ async def test_who_hands_in_waits_for_nothing_and_is_told() -> None:
     await together.all_done()
     assert [it if isinstance(it, int) else str(it) for it in told] == [10, "no -2", 30]
     assert work.batches == [[1], [-2, 3]]
+
+
+async def test_who_was_answered_joins_those_who_came_meanwhile() -> None:
+    """Else two halves of the callers would take turns for ever, each with batches of its own."""
+    work = Work(held=True)
+    together: Together[int, int] = Together(work, most=10, gather=0.05)
+
+    async def twice(number: int) -> None:
+        await together.ask(number)
+        await together.ask(number + 10)
+
+    first = [asyncio.create_task(twice(n)) for n in (1, 2)]
+    await begun(work)
+    rest = [asyncio.create_task(together.ask(n)) for n in (3, 4)]
+    await asyncio.sleep(0)
+    work.go_on.set()
+    await asyncio.gather(*first, *rest)
+    assert [sorted(batch) for batch in work.batches] == [[1, 2], [3, 4, 11, 12]]
+
+
+async def test_what_fills_a_batch_is_not_kept_waiting() -> None:
+    work = Work(held=True)
+    together: Together[int, int] = Together(work, most=2, gather=3600.0)
+    first = [asyncio.create_task(together.ask(n)) for n in (1, 2)]
+    await begun(work)
+    rest = [asyncio.create_task(together.ask(n)) for n in (3, 4)]
+    await asyncio.sleep(0)
+    work.go_on.set()
+    assert await asyncio.wait_for(asyncio.gather(*first, *rest), 10) == [10, 20, 30, 40]
