@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from typing import Any
@@ -60,15 +60,21 @@ class MeasuredBoard:
         started.wait_until_healthy()
         return started
 
-    def workers(self, number: int, slots: int) -> list[BoardProcess]:
-        """So many worker processes that are up. The handler `nap` is installed in them."""
-        started = [self._process("worker", "--concurrency", str(slots)) for _ in range(number)]
+    def add_type(self, name: str, use: str, **handler: Any) -> None:
+        """One more type. handler: further keys of its block."""
+        spec = {"types": [{"name": name, "handler": {"use": use, **handler}, "require_id": False}], "connections": []}
+        with self.board.db.write() as tx:
+            apply(tx, spec, handlers=self.board.handlers, vault=self.board.vault, author="key:bench")
+
+    def workers(self, number: int, slots: int, env: Mapping[str, str] | None = None) -> list[BoardProcess]:
+        """So many worker processes that are up. The handler `nap` is installed in them. env: further settings."""
+        started = [self._process("worker", "--concurrency", str(slots), env=env) for _ in range(number)]
         for it in started:
             it.wait_for_log("The worker ")
         return started
 
-    def _process(self, *arguments: str) -> BoardProcess:
-        env = {
+    def _process(self, *arguments: str, env: Mapping[str, str] | None = None) -> BoardProcess:
+        env = dict(env or {}) | {
             "BOARD_DATABASE_URL": self.url,
             "BOARD_ALLOW_PRIVATE_TARGETS": "127.0.0.1",  # for a receiver on this machine
             "PYTHONPATH": self._package.environment["PYTHONPATH"],
@@ -81,11 +87,17 @@ class MeasuredBoard:
 
     def fill(self, count: int, type: str = "echo", **parts: Any) -> None:
         """Put so many tasks in, visible to workers at the same moment."""
+        self._put_in(self.bodies(count, type, **parts))
+
+    def fill_each(self, type: str, payloads: Sequence[Mapping[str, Any]], **parts: Any) -> None:
+        """The same, one task for each payload."""
+        self._put_in([body for it in payloads for body in self.bodies(1, type, payload=it, **parts)])
+
+    def _put_in(self, bodies: Sequence[TaskIn]) -> None:
         intake = self.board.intake
-        bodies = self.bodies(count, type, **parts)
         with self.board.db.write() as tx:
             seen = intake.look(tx)
-            for begin in range(0, count, CHUNK):
+            for begin in range(0, len(bodies), CHUNK):
                 chunk = bodies[begin : begin + CHUNK]
                 intake.store(tx, [(body, intake.prepare(tx, body, CALLER, seen=seen)) for body in chunk], CALLER)
 
@@ -97,9 +109,10 @@ class MeasuredBoard:
     def wait_until_done(self) -> None:
         wait_for(lambda: not self.unfinished())
 
-    def claimed_to_done(self) -> float:
-        """Seconds from the first claim to the last end."""
+    def claimed_to_done(self, type: str | None = None) -> float:
+        """Seconds from the first claim to the last end; type: of these tasks alone."""
         span = select(func.min(tasks.c.started_at), func.max(tasks.c.finished_at))
+        span = span if type is None else span.where(tasks.c.type == type)
         with self.board.db.read() as connection:
             first, last = connection.execute(span).one()
         assert isinstance(first, datetime)

@@ -22,7 +22,7 @@ from board.together import Together
 
 # Bodies in one transaction: it takes some twenty milliseconds, for which a writer of SQLite keeps all others waiting.
 MOST = 100
-# Who sends one after another is back in about so long. Without it two halves of the callers take turns, in twice as many
+# Who sends one after another is back in about so long. Else two halves of the callers take turns, in twice as many
 # transactions, of which each costs as much as twenty bodies.
 GATHER_SECONDS = 0.003
 

@@ -85,6 +85,9 @@ class AttemptFiles:
 
     def _made(self, recipe: str) -> RowMapping | None:
         self.files.identity.check()
+        with self.db.read() as connection:  # mostly it was not: a look costs no writer's turn, and no commit
+            if find_made(connection, recipe) is None:
+                return None
         with self.db.write() as tx:
             row = find_made(tx, recipe)
             if row is None or not self.files.storage.has(row["sha256"]):

@@ -15,14 +15,17 @@ from pathlib import Path
 
 import psycopg
 import pytest
+from PIL import Image
 from sqlalchemy import RowMapping, select
 
-from bench import bloat, drain, growth, idle, intake, limit, outbox, rivals, scaling, urgent
+from bench import bloat, drain, files, growth, idle, intake, limit, outbox, rivals, scaling, thumbnails, urgent
 from bench.boards import MeasuredBoard, measured
 from bench.crowd import crowd
+from bench.photos import photos
 from bench.report import Report
 from bench.stand import Stand
 from board.tasks.models import attempts, task_data, task_events, tasks
+from integrations.files.bad_file import BadFile
 from tests.rig.postgres import Postgres, wheel_binaries
 from tests.rig.reaper import Reaper
 
@@ -150,6 +153,26 @@ def test_outbox(stand: Stand) -> None:
     sound(report)
     assert set(report.rows) == {outbox.PLAIN, outbox.TOLD, "calls of one worker"}
     assert report.rows["calls of one worker"]["calls/s"] > 0
+
+
+def test_files(stand: Stand, monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_ffmpeg() -> str:
+        raise BadFile("there is none")
+
+    monkeypatch.setattr(files, "find_ffmpeg", no_ffmpeg)  # a film takes its time
+    monkeypatch.setattr(thumbnails, "STARTS", 1)
+    report = files.run(stand, count=2, size=(300, 200), beside=2, calls=5, rounds=1, slots=[1])
+    sound(report)
+    assert {thumbnails.SLOTS[1], thumbnails.LOOP, files.IDLE, files.BESIDE} <= set(report.rows)
+    assert report.rows[thumbnails.SLOTS[1]]["photos/s"] > 0
+    assert "There is no ffmpeg: a photo of P0 beside a film was not measured." in report.remarks
+
+
+def test_photos_are_photos_and_each_is_another_one(tmp_path: Path) -> None:
+    made = photos(tmp_path, 3, (300, 200))
+    assert len({it.read_bytes() for it in made}) == 3
+    with Image.open(made[2]) as image:
+        assert (image.format, image.size, image.mode) == ("JPEG", (300, 200), "RGB")
 
 
 def test_a_measurement_that_is_not_there_is_refused_by_name(pytestconfig: pytest.Config) -> None:
