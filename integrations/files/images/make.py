@@ -38,13 +38,19 @@ def thumbnail(source: str, folder: str, max_pixels: int, options: dict[str, Any]
     image = open_image(source, max_pixels)
     format = options.get("format") or own_format(image)
     if image.format in ("JPEG", "MPO"):
-        image.draft(None, (2 * size, 2 * size))  # decoded at a fraction: still twice what is needed
+        image.draft(None, _twice(image.size, size))  # decoded at a fraction: still twice what is needed
 
     def shrink(frame: Image.Image) -> Image.Image:
         frame.thumbnail((size, size), Image.Resampling.LANCZOS, reducing_gap=3.0)
         return frame
 
     return _written(read_frames(image, format, notes, shrink), format, folder, f"-{size}", options, notes)
+
+
+def _twice(whole: tuple[int, int], size: int) -> tuple[int, int]:
+    """Twice the sides of a thumbnail. Both, because Pillow takes the fraction that leaves each of them long enough."""
+    longer = max(whole)
+    return -(-2 * size * whole[0] // longer), -(-2 * size * whole[1] // longer)
 
 
 def convert(source: str, folder: str, max_pixels: int, options: dict[str, Any]) -> Made:

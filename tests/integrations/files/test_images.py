@@ -15,7 +15,10 @@ import pytest
 from PIL import Image, ImageCms, ImageDraw
 
 from integrations.files.bad_file import BadFile
+from integrations.files.images import make as make_module
+from integrations.files.images.frames import read_frames
 from integrations.files.images.make import MAKERS
+from integrations.files.images.save import Frames
 
 CASES = Path(__file__).parents[2] / "data/cases/images"
 FACTS = json.loads((Path(__file__).parents[2] / "data/cases/images.json").read_text(encoding="utf-8"))
@@ -319,3 +322,21 @@ def test_a_watermark_is_where_it_was_asked(tmp_path: Path) -> None:
                 inside = box[0] <= x < box[2] and box[1] <= y < box[3]
                 assert inside or image.getpixel((x, y)) == plain.getpixel((x, y))
         assert image.tobytes() != plain.tobytes()
+
+
+@pytest.mark.parametrize("size", [(1200, 800), (800, 1200)])
+def test_a_thumbnail_is_decoded_at_the_smallest_fraction_that_does(
+    size: tuple[int, int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its shorter side does not keep it larger: to decode a photo takes most of the time."""
+    decoded: list[tuple[int, int]] = []
+
+    def note(image: Image.Image, *given: Any) -> Frames:
+        decoded.append(image.size)
+        return read_frames(image, *given)
+
+    monkeypatch.setattr(make_module, "read_frames", note)
+    Image.new("RGB", size, "teal").save(tmp_path / "in.jpg")
+    made = MAKERS["image.thumbnail"](str(tmp_path / "in.jpg"), str(tmp_path), LIMIT, {"size": 128})
+    assert decoded == [(size[0] // 4, size[1] // 4)]
+    assert max(made["width"], made["height"]) == 128
