@@ -162,6 +162,7 @@ def test_everything_can_be_decided_without_javascript(site: Site, address: str, 
         page.get_by_label("What should be done differently?").fill("Shorter")
         page.get_by_role("button", name="Send back").click()
         page.wait_for_url(f"**/reviews/{second}?done={first}")
+        page.get_by_text("More", exact=True).click()
         page.locator("summary", has_text="Reject").click()
         page.get_by_label("A duplicate").check()
         page.get_by_role("button", name="Reject and cancel the task").click()
