@@ -7,6 +7,7 @@ the second time. Redirects are not followed, the environment's proxies are ignor
 from __future__ import annotations
 
 import asyncio
+import select
 import ssl
 import zlib
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
@@ -72,7 +73,7 @@ class _CheckedNetwork(httpcore.AsyncNetworkBackend):
                             str(address), port, timeout, local_address, socket_options
                         )
                         call.connecting = False
-                        return made
+                        return _Line(made)
                     except (httpcore.ConnectError, httpcore.ConnectTimeout) as error:
                         failure = error
         except TimeoutError:
@@ -81,6 +82,42 @@ class _CheckedNetwork(httpcore.AsyncNetworkBackend):
 
     async def sleep(self, seconds: float) -> None:
         await asyncio.sleep(seconds)
+
+
+class _Line(httpcore.AsyncNetworkStream):
+    """A connection that has its socket at hand.
+
+    The pool asks every idle connection at every call whether it was closed meanwhile: a dozen times a call where one
+    receiver gets many. To find the socket each time costs several times as much as the question itself.
+    """
+
+    def __init__(self, stream: httpcore.AsyncNetworkStream) -> None:
+        self._stream = stream
+        self._socket = stream.get_extra_info("socket")
+
+    async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
+        return await self._stream.read(max_bytes, timeout)
+
+    async def write(self, buffer: bytes, timeout: float | None = None) -> None:
+        await self._stream.write(buffer, timeout)
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
+
+    async def start_tls(
+        self, ssl_context: ssl.SSLContext, server_hostname: str | None = None, timeout: float | None = None
+    ) -> httpcore.AsyncNetworkStream:
+        return _Line(await self._stream.start_tls(ssl_context, server_hostname, timeout))
+
+    def get_extra_info(self, info: str) -> Any:
+        if info != "is_readable" or self._socket is None:
+            return self._stream.get_extra_info(info)
+        number = self._socket.fileno()
+        if number < 0:
+            return True  # closed: the next read says so
+        asked = select.poll()
+        asked.register(number, select.POLLIN)
+        return bool(asked.poll(0))
 
 
 async def _addresses(host: str, port: int) -> list[IpAddress]:
