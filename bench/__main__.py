@@ -8,11 +8,11 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from bench import bloat, drain, files, growth, idle, intake, outbox, scaling, urgent
+from bench import bloat, drain, files, growth, idle, intake, outbox, pages, scaling, urgent
 from bench.report import Report
 from bench.stand import Stand, a_stand
 
-MEASUREMENTS = (drain, intake, scaling, growth, urgent, idle, bloat, outbox, files)
+MEASUREMENTS = (drain, intake, scaling, growth, urgent, idle, bloat, outbox, files, pages)
 BENCHES: dict[str, Callable[[Stand], Report]] = {it.NAME: it.run for it in MEASUREMENTS}
 
 

@@ -18,7 +18,7 @@ import pytest
 from PIL import Image
 from sqlalchemy import RowMapping, select
 
-from bench import bloat, drain, files, growth, idle, intake, limit, outbox, rivals, scaling, thumbnails, urgent
+from bench import bloat, drain, files, growth, idle, intake, limit, outbox, pages, rivals, scaling, thumbnails, urgent
 from bench.boards import MeasuredBoard, measured
 from bench.crowd import crowd
 from bench.photos import photos
@@ -113,6 +113,12 @@ def test_growth(stand: Stand) -> None:
     sound(report)
     few, many = (row["blocks/claim"] for row in report.rows.values())
     assert 0 < many <= few * growth.FACTOR, "twenty times as many tasks wait, and a claim looks at as much as before"
+
+
+def test_pages(stand: Stand) -> None:
+    report = pages.run(stand, waiting=60, finished=20, looks=2)
+    sound(report)
+    assert 10 < report.rows["first sight"]["kB"] < pages.FIRST_SIGHT, "fifty rows, styles and scripts"
 
 
 def test_rush_orders(stand: Stand) -> None:
