@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any
@@ -48,9 +49,9 @@ class Stretch:
     entries: list[Entry]
 
 
-def panel(connection: Any, task: int) -> list[Stretch]:
-    """The whole history, the latest first."""
-    hashes = {str(row["id"]): row["content_hash"] for row in reviews.of_task(connection, task)}
+def panel(connection: Any, task: int, visits: Sequence[Any]) -> list[Stretch]:
+    """The whole history, the latest first. visits: the task's reviews."""
+    hashes = {str(row["id"]): row["content_hash"] for row in visits}
     entries = [_entry(event_document(row), hashes) for row in reversed(history.events_of(connection, task))]
     stretches = groupby(entries, key=lambda entry: entry.event["kind"] in _NOISE)
     return [Stretch(noise, list(members)) for noise, members in stretches]

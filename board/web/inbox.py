@@ -14,6 +14,8 @@ from board.web.routing import PageRouter
 from board.web.visit import TheReader, Visit
 
 router = PageRouter()
+# Rows of the list at once: some three screens of it, and half of the page's time and weight.
+ROWS = 30
 
 
 @router.show("/")
@@ -40,7 +42,7 @@ def list_page(
 ) -> HTMLResponse:
     """The list with one review: the selected one, or the first (which only wide screens show)."""
     with visit.board.db.read() as connection:
-        page = read.inbox(connection, status=status, types=[type] if type else (), cursor=cursor or None)
+        page = read.inbox(connection, status=status, types=[type] if type else (), cursor=cursor or None, limit=ROWS)
         items = listed(visit, connection, page.rows)
         shown = selected or (read.by_id(connection, page.rows[0]["id"]) if page.rows else None)
         values: dict[str, Any] = {

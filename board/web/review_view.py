@@ -55,7 +55,8 @@ def detail(visit: Visit, connection: Any, row: Row, *, raw: bool = False) -> dic
     attempts = [attempt_document(item) for item in attempts_of(connection, row["task"])]
     calls = shown.of_task(connection, row["task"])
     moment = read_now(connection)
-    rounds = _rounds(read.of_task(connection, row["task"]), attempts, row["round"])
+    visits = read.of_task(connection, row["task"])
+    rounds = _rounds(visits, attempts, row["round"])
     payload = clean(task["payload"], found_in_input)
     consequence = consequence_shown(document["consequence"], task["callback_url"])
     written = hidden.strip_all([task["judgement"], task["result"]], hidden.Found())
@@ -84,7 +85,7 @@ def detail(visit: Visit, connection: Any, row: Row, *, raw: bool = False) -> dic
         "operations": calls,
         "form": _form(document["form"]),
         "in_question": next((call for call in calls if call["id"] == document["operation_id"]), None),
-        "audit": audit.panel(connection, row["task"]),
+        "audit": audit.panel(connection, row["task"], visits),
         "undo_seconds": undo_seconds(visit, row, moment),
     }
 

@@ -118,7 +118,7 @@ def test_growth(stand: Stand) -> None:
 def test_pages(stand: Stand) -> None:
     report = pages.run(stand, waiting=60, finished=20, looks=2)
     sound(report)
-    assert 10 < report.rows["first sight"]["kB"] < pages.FIRST_SIGHT, "fifty rows, styles and scripts"
+    assert 10 < report.rows["first sight"]["kB"] < pages.FIRST_SIGHT, "thirty rows, styles and scripts"
 
 
 def test_rush_orders(stand: Stand) -> None:

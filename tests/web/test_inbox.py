@@ -117,7 +117,7 @@ def test_the_first_sight_of_a_full_list_is_light(site: Site) -> None:
         site.review(f"T-{number:02}", summary="A summary of two lines, as they come. " * 4, confidence=0.9)
     reviewer = site.visitor("reviewer")
     page = reviewer.get("/")
-    assert page.text.count("data-row") == 50
+    assert page.text.count("data-row") == 30
     static = re.search(r'"(/static/\w+)/', page.text)
     assert static is not None
     sizes = [len(page.content)]
