@@ -13,6 +13,7 @@ from bench.caller import request, send_all
 from bench.meter import PostgresMeter, cpu_seconds
 from bench.report import Figures, Goal, Report, Rounds
 from bench.stand import Stand
+from board.serve import settle_in
 from tests.rig.board import API_KEY, BoardProcess
 
 NAME = "intake"
@@ -24,6 +25,7 @@ SINGLE_CALLERS = 16  # flows of n8n that send at the same time
 def run(stand: Stand, *, bulk: int = 10_000, single: int = 2000, rounds: int = 3) -> Report:
     """bulk, single: tasks of each round; bulk: a multiple of 1,000."""
     report = Report(NAME)
+    settle_in()  # as every process of the board does: what puts in by the ledger is this one
     with measured(stand, stand.postgres()) as board:
         http = OverHttp(board, board.start("api"))
         by_ledger, by_bulk = partial(_ledger, board, bulk), partial(http.measure, bulk, CHUNK, BULK_CALLERS)

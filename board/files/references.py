@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 PREFIX = "file_"
+_NESTED = (dict, list)  # looked at for every value of every payload, so no union is made anew each time
 _ID = re.compile(r"file_[0-9a-f]{32}")
 
 
@@ -28,6 +29,6 @@ def references(value: Any, path: str = "payload") -> Iterator[tuple[str, str]]:
         if isinstance(it, dict):
             if is_file_id(it.get("file")):
                 yield f"{place}.file", it["file"]
-            waiting += [(f"{place}.{name}", inner) for name, inner in it.items() if isinstance(inner, dict | list)]
+            waiting += [(f"{place}.{name}", inner) for name, inner in it.items() if isinstance(inner, _NESTED)]
         elif isinstance(it, list):
-            waiting += [(f"{place}[{n}]", inner) for n, inner in enumerate(it) if isinstance(inner, dict | list)]
+            waiting += [(f"{place}[{n}]", inner) for n, inner in enumerate(it) if isinstance(inner, _NESTED)]

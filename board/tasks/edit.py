@@ -13,8 +13,8 @@ from board.catalogue.store import Catalogue
 from board.db.clock import read_now
 from board.files.references import references
 from board.tasks.bodies import Moment, Tag, Text
+from board.tasks.content import FileDesk, Problem, check_files, key_of, payload_hash, payload_problem
 from board.tasks.history import By
-from board.tasks.intake import FileDesk, Problem, check_files, key_of, payload_hash, payload_problem
 from board.tasks.ledger import Ledger, Stale
 from board.tasks.states import Phase, Status
 from board.tasks.view import data_of, time

@@ -21,8 +21,8 @@ from board.effects import outside
 from board.ports import Cause, ErrorClass, Failure, Json, JsonObject, Success, UnknownOutcome
 from board.review.policy import Wish
 from board.signals.signal import Progress, Text
+from board.tasks.content import payload_hash
 from board.tasks.history import By, record
-from board.tasks.intake import payload_hash
 from board.tasks.ledger import Lease, Moved
 from board.tasks.models import attempts
 from board.tasks.read import by_internal_id
