@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,7 @@ class AttemptFiles:
     db: Database
     files: Files
     task: int
+    _known: dict[str, RowMapping] = field(default_factory=dict)  # what a file is never changes, and its task keeps it
 
     @property
     def slots(self) -> int:
@@ -71,12 +72,14 @@ class AttemptFiles:
         return list(dict.fromkeys(file_id for _, file_id in references(value)))
 
     def _row(self, file_id: str) -> RowMapping:
-        self.files.identity.check()
-        with self.db.read() as connection:
-            row = find(connection, file_id)
-        if row is None:
-            raise FileMissing(file_id)
-        return row
+        if file_id not in self._known:
+            self.files.identity.check()
+            with self.db.read() as connection:
+                row = find(connection, file_id)
+            if row is None:
+                raise FileMissing(file_id)
+            self._known[file_id] = row
+        return self._known[file_id]
 
     def _fetch(self, key: str, to: Path) -> None:
         with to.open("wb") as target:
