@@ -24,6 +24,7 @@ from board.api import (
     files,
     health,
     operations,
+    ops,
     queue,
     reviews,
     schedules,
@@ -65,6 +66,7 @@ def build_app(board: Board) -> FastAPI:
         catalogue,
         access,
         queue,
+        ops,
         claims,
         workers,
         schedules,
@@ -74,6 +76,7 @@ def build_app(board: Board) -> FastAPI:
     for router in (*(room.router for room in rooms), files.uploads):
         app.include_router(router, prefix=API)
     app.include_router(health.router)
+    app.include_router(ops.metrics)
     app.include_router(dify.router)
     app.state.mcp = mcp_door.McpDoor(board)
     app.include_router(mcp_door.router)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
+from zoneinfo import ZoneInfo
 
 from pydantic import ValidationError
 from sqlalchemy import Connection, text
@@ -24,6 +25,7 @@ from board.catalogue.store import Catalogue, list_connections, list_types
 from board.catalogue.trial import Trial
 from board.catalogue.waits import is_called_back
 from board.db import place
+from board.db.clock import read_now
 from board.db.engine import Database
 from board.db.migrate import SchemaError, check
 from board.effects import breaker
@@ -31,8 +33,10 @@ from board.files.identity import Identity
 from board.files.storage import open_storage
 from board.logs import first_line
 from board.ports import ConnectionUser, ConnectionView
+from board.queue.usage import Now
 from board.redis_door import Keys, about, connect, reason, weakness
 from board.settings import Settings, SettingsError
+from board.worker.holds import spent
 from board.worker.registry import load_handlers
 
 # Leases and due times go by the database's clock; people compare with their own. More than this confuses them.
@@ -102,6 +106,7 @@ def _database(settings: Settings) -> Iterator[Finding]:
             yield _storage(settings, db)
             yield from _types(settings, connection)
             yield from _failing(connection)
+            yield from _spent(settings, connection, vault)
             looks = _looks(settings, connection, vault) if vault is not None else []
         for name, trial, view, users in looks:
             for it in trial.look(view, users):
@@ -181,6 +186,13 @@ def _failing(connection: Connection) -> Iterator[Finding]:
                 f"It has failed {row['failures']} times in a row and is shut for now. Last trouble: {row['trouble']}"
             )
             yield Finding(f"connection {row['connection']}", "warning", message)
+
+
+def _spent(settings: Settings, connection: Connection, vault: Vault | None) -> Iterator[Finding]:
+    if vault is not None:
+        now = Now(read_now(connection), ZoneInfo(settings.timezone))
+        for name, why in spent(connection, Catalogue(vault), now).items():
+            yield Finding(f"type {name}", "warning", why)
 
 
 def _looks(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sqlalchemy import Connection, RowMapping, Select, delete, literal, select, update
+from sqlalchemy import ColumnElement, Connection, RowMapping, Select, delete, literal, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 
 from board.db.clock import now
@@ -23,6 +23,11 @@ def enter(tx: Connection, left: Select[int]) -> None:
     dialect = sqlite if tx.dialect.name == "sqlite" else postgresql
     made = dialect.insert(withdrawals).from_select(["operation", "tries", "next_try_at"], rows)
     tx.execute(made.on_conflict_do_nothing())
+
+
+def any_due() -> ColumnElement[bool]:
+    """Whether one is to be called off now. The table is nearly always empty."""
+    return select(withdrawals.c.operation).where(withdrawals.c.next_try_at <= now()).exists()
 
 
 def due(connection: Connection) -> Sequence[RowMapping]:

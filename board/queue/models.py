@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Index
+from sqlalchemy import BigInteger, Column, Index
 from sqlmodel import Field, SQLModel
 
 from board.db.schema import id_field, json_field, table_of, text_field, time_field
@@ -53,6 +53,18 @@ class Limit(SQLModel, table=True):
     used: int = 0
 
 
+class Spending(SQLModel, table=True):
+    """What the work of one type has spent on one day (YYYY-MM-DD in the board's zone). A row per day: they are few."""
+
+    __tablename__ = "spending"
+
+    day: str = Field(primary_key=True, max_length=10)
+    type: str = Field(primary_key=True, max_length=120)
+    calls: int = Field(default=0, sa_column=Column(BigInteger(), nullable=False))
+    tokens: int = Field(default=0, sa_column=Column(BigInteger(), nullable=False))
+
+
 live_settings = table_of(LiveSetting)
 changes = table_of(Change)
 limits = table_of(Limit)
+spending = table_of(Spending)

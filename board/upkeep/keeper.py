@@ -11,7 +11,7 @@ from sqlalchemy import ColumnElement, Connection
 
 from board.catalogue.store import Catalogue
 from board.db.engine import Database
-from board.effects import waits
+from board.effects import waits, withdrawals
 from board.files.ledger import Files
 from board.review import forms
 from board.tasks.intake import Intake
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
 MISSED_SECONDS = 15.0  # for what is looked for every second in another way (board.worker.glance)
 AGEING_SECONDS = 30.0  # how often waiting tasks are looked at for ageing; a tenth of the time they must have waited
-WITHDRAW_SECONDS = 2.0  # how often; its table is nearly always empty
 FORMS_SECONDS = 15.0  # how often; Dify itself looks once a minute
 ARCHIVE_SECONDS = 3600.0  # a task stays at most an hour longer than its type says
 FILES_SECONDS = 3600.0  # what is removed is at least a day old
@@ -102,7 +101,13 @@ class Keeper:
                 AGEING_SECONDS,
                 alone=True,
             ),
-            Chore("call off what cancelled tasks left outside", call_off, WITHDRAW_SECONDS, alone=True),
+            Chore(
+                "call off what cancelled tasks left outside",
+                call_off,
+                MISSED_SECONDS,
+                alone=True,
+                sign=withdrawals.any_due(),
+            ),
             Chore("look at expired forms", lambda: _expired_forms(db, ledger), FORMS_SECONDS, alone=True),
             Chore("archive old tasks", self._archive_old, ARCHIVE_SECONDS, alone=True),
             Chore("forget workers", forget_workers, FORGET_SECONDS, alone=True),

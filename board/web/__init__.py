@@ -14,6 +14,7 @@ from board.web import (
     errors,
     inbox,
     operations,
+    ops,
     preferences,
     pulse,
     reference,
@@ -32,7 +33,7 @@ def install(app: FastAPI) -> None:
     app.state.static = f"/static/{version}"
     app.state.throttle = Throttle()
     reviewing, working = (inbox, pulse, bulk, amend, review, attachments), (audit, edit, tasks, task, operations)
-    for module in (sign_in, *reviewing, *working, preferences, settings, reference):
+    for module in (sign_in, *reviewing, *working, ops, preferences, settings, reference):
         app.include_router(module.router)
     app.mount("/static/{version}", VersionedFiles(version), name="static")
     errors.install(app)

@@ -17,12 +17,14 @@ from board.db.engine import Database
 from board.effects import incoming, journal, open_calls, operations
 from board.effects.operations import Delivered
 from board.ports import Cause, ErrorClass, Failure, Outcome, Success, UnknownOutcome
+from board.queue import spending
+from board.queue.spending import Spent
 from board.review import forms
 from board.review.policy import Wish
 from board.tasks.attempts import end_attempt
 from board.tasks.history import By
 from board.tasks.ledger import Lease, Ledger, Moved
-from board.tasks.states import Move
+from board.tasks.states import Move, Phase
 from board.tasks.text import clean
 from board.worker import asking
 from board.worker.asking import OpenCall
@@ -41,7 +43,7 @@ class Ended:
     row: the task as it was claimed. outcome: what its handler said, or None when it was stopped from outside:
     cancelled, its lease lost, or the worker goes down and hands it back. operation: the id of what it has announced.
     may_resend: after an unknown outcome that may be sent again. tries: its calls, for the delivery log. awaited: its
-    result may be handed in by callback.
+    result may be handed in by callback. called: how often it has sent something.
     """
 
     row: RowMapping
@@ -52,6 +54,14 @@ class Ended:
     may_resend: bool = False
     tries: Sequence[Delivered] = ()
     awaited: bool = False
+    called: int = 0
+
+    def spent(self, outcome: Outcome | None) -> list[Spent]:
+        """What the attempt has spent on its type's work, whatever became of it; empty for most. outcome: as stored."""
+        tokens = (outcome.tokens or 0) if isinstance(outcome, Success | Failure) else 0
+        if self.row["phase"] != Phase.WORK or not (self.called or tokens):
+            return []
+        return [Spent(self.row["type"], self.called, tokens)]
 
     @property
     def in_doubt(self) -> bool:
@@ -62,8 +72,10 @@ class Ended:
 
 
 class Ending:
-    def __init__(self, db: Database, ledger: Ledger, catalogue: Catalogue) -> None:
-        self._db, self._ledger, self._catalogue = db, ledger, catalogue
+    """zone: whose days are counted."""
+
+    def __init__(self, db: Database, ledger: Ledger, catalogue: Catalogue, zone: str = "UTC") -> None:
+        self._db, self._ledger, self._catalogue, self._zone = db, ledger, catalogue, zone
 
     def write(self, ended: Ended) -> None:
         """Write what follows from the outcome, or what became of an attempt that is too late."""
@@ -72,6 +84,7 @@ class Ending:
             with self._db.write() as tx:
                 self.hand_back(tx, ended.lease, ended.by, STOPPED)
                 operations.log_deliveries(tx, ended.tries)
+                spending.add(tx, ended.spent(None), self._zone)
             return
         try:
             self._conclude(ended, ended.outcome)
@@ -98,6 +111,7 @@ class Ending:
                 may_resend=ended.may_resend,
             )
             operations.log_deliveries(tx, ended.tries)
+            spending.add(tx, ended.spent(outcome), self._zone)
 
     def conclude(
         self,

@@ -11,6 +11,7 @@ from board.catalogue.store import Catalogue
 from board.db.engine import Database, is_away
 from board.effects import operations
 from board.ports import Success
+from board.queue import spending
 from board.tasks.ledger import Lease, Ledger
 from board.tasks.settlements import Settlement
 from board.tasks.states import Move
@@ -24,9 +25,11 @@ _HANDED_BACK = Decision(Move.HAND_BACK, note=STOPPED, attempt={"outcome": "hande
 
 
 class Endings:
-    def __init__(self, db: Database, ledger: Ledger, catalogue: Catalogue) -> None:
-        self._db, self._ledger, self._catalogue = db, ledger, catalogue
-        self._ending = Ending(db, ledger, catalogue)
+    """zone: whose days are counted."""
+
+    def __init__(self, db: Database, ledger: Ledger, catalogue: Catalogue, zone: str = "UTC") -> None:
+        self._db, self._ledger, self._catalogue, self._zone = db, ledger, catalogue, zone
+        self._ending = Ending(db, ledger, catalogue, zone)
 
     def write(self, ended: Sequence[Ended]) -> list[Exception | None]:
         """Write them all. For each, in their order: None, or the error for which it could not be written.
@@ -71,6 +74,7 @@ class Endings:
         moved = self._ledger.settle_many(tx, ends, ended[0].by)
         operations.close_many(tx, [_closed(*decided[lease]) for lease in moved if _closes(*decided[lease])])
         operations.log_deliveries(tx, [tried for it in ended if it.lease in moved for tried in it.tries])
+        spending.add(tx, [spent for it in ended if it.lease in moved for spent in it.spent(it.outcome)], self._zone)
         return set(moved)
 
     def _decide(self, tx: Connection, ended: Ended) -> Decision:

@@ -70,7 +70,8 @@ class AttemptJob:
     tell: Callable[[Signal], None]  # whoever watches; never waits
     tokens_per_day: int | None = None  # the budget of its type
     trial: bool = False  # it tries whether a shut connection works again
-    operation: int | None = None  # the id of what this attempt has announced
+    operation: int | None = None  # the id of what this attempt has announced, or takes up
+    called: int = 0  # how often this attempt has announced a call
     written: int = 0  # characters of text passed on so far
     tries: list[Delivered] = field(default_factory=list)  # calls that were made, written when the attempt ends
 
@@ -96,6 +97,7 @@ class AttemptJob:
 
         # Shielded: were this cut in the middle, the row could be committed without anybody knowing of it here.
         self.operation, body = await asyncio.shield(asyncio.to_thread(reserve))
+        self.called += 1
         return body
 
     def _tell(self, found: OperationConflict | AlreadyConfirmed) -> None:

@@ -46,7 +46,7 @@ class Runner:
 
     def __init__(self, db: Database, ledger: Ledger, catalogue: Catalogue, holds: Holds) -> None:
         self._db, self._holds = db, holds
-        self._endings = Together(Endings(db, ledger, catalogue).write, most=ENDINGS_AT_ONCE, urgency=_lane)
+        self._endings = Together(Endings(db, ledger, catalogue, holds.zone).write, most=ENDINGS_AT_ONCE, urgency=_lane)
 
     async def run(self, row: RowMapping, worker: str, prepared: Prepared | Exception) -> Ended:
         """One attempt, from its begin until its handler is through. How it ended is not written yet: that is `settle`.
@@ -73,9 +73,17 @@ class Runner:
             message = f"The attempt could not begin: {type(error).__name__}. The log has the details."
             outcome = Failure(ErrorClass.TRANSIENT, Cause.PRECONDITION, message)
         if outcome is None or job is None:
-            return Ended(row, lease, by, outcome)
+            return Ended(row, lease, by, outcome, called=0 if job is None else job.called)
         return Ended(
-            row, lease, by, outcome, job.operation, job.may_resend, tuple(job.tries), job.answer_url is not None
+            row,
+            lease,
+            by,
+            outcome,
+            job.operation,
+            job.may_resend,
+            tuple(job.tries),
+            job.answer_url is not None,
+            job.called,
         )
 
     def settle(self, ended: Ended, then: Callable[[Exception | None], None]) -> None:

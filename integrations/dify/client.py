@@ -19,6 +19,8 @@ ENDED = frozenset({"succeeded", "failed", "stopped", "partial-succeeded"})
 PAUSED = "paused"
 WORKFLOWS = "workflows/tasks"  # the calls that stop runs of a workflow app
 
+MOST_TOKENS = 10**12  # of one run; no day of any provider has so many, and a database could not add them up
+
 # Keep-alives come every 10 s. A minute without one means that the connection is dead.
 STREAM_SILENCE = 60.0
 
@@ -54,13 +56,13 @@ class Run:
         outputs = data.get("outputs")
         if isinstance(outputs, str):  # some versions give the stored column, which is JSON text
             outputs = loads_object(outputs) or outputs
-        tokens, error = data.get("total_tokens"), data.get("error")
+        error = data.get("error")
         return cls(
             id=text_of(data, "id") or run_id,
             status=text_of(data, "status"),
             outputs={} if outputs is None else outputs,
             error=error if isinstance(error, str) and error else None,
-            total_tokens=tokens if isinstance(tokens, int) and not isinstance(tokens, bool) and tokens >= 0 else None,
+            total_tokens=tokens_of(data),
         )
 
 
@@ -240,6 +242,12 @@ def text_of(value: Json, key: str) -> str:
     """The text under a key, empty where there is none."""
     found = value.get(key) if isinstance(value, dict) else None
     return found if isinstance(found, str) else ""
+
+
+def tokens_of(value: JsonObject) -> int | None:
+    """The `total_tokens` of a run or a message; None where that is no number that a model can have used."""
+    tokens = value.get("total_tokens")
+    return tokens if isinstance(tokens, int) and not isinstance(tokens, bool) and 0 <= tokens <= MOST_TOKENS else None
 
 
 def _number(value: Json) -> float:

@@ -21,6 +21,11 @@ _MAX_ID = 200
 MAX_STEP_ERRORS = 5
 
 
+# A price outside of these is none; written out, 1e-99999 would fill pages.
+LEAST_PRICE, MOST_PRICE = Decimal("1e-12"), Decimal("1e9")
+CURRENCIES = 3  # of one run
+
+
 class CutShort(Exception):
     """The answer ended without saying how the run ended. The message is a plain clause."""
 
@@ -151,7 +156,8 @@ class LiveRun:
             price = Decimal(str(metadata.get("total_price") or 0))
         except InvalidOperation:
             return
-        if price.is_finite() and price >= 0 and currency.isalpha() and len(currency) <= 8:
+        known = currency in self.prices or (currency.isalpha() and len(currency) <= 8 and len(self.prices) < CURRENCIES)
+        if known and price.is_finite() and (price == 0 or LEAST_PRICE <= price <= MOST_PRICE):
             self.prices[currency] = self.prices.get(currency, Decimal(0)) + price
 
     def _check_files(self, data: JsonObject) -> None:

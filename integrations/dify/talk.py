@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from board.ports import JsonObject
-from integrations.dify.client import PAUSED, Run, mapping_of, text_of
+from integrations.dify.client import PAUSED, Run, mapping_of, text_of, tokens_of
 from integrations.dify.jsontext import MAX_RAW_TEXT, one_line
 from integrations.dify.live import CutShort, LiveRun, reasons_of
 
@@ -82,7 +82,7 @@ class LiveTalk(LiveRun):
 
     def _usage(self, metadata: JsonObject) -> None:
         usage = mapping_of(metadata, "usage")
-        total = usage.get("total_tokens")
-        self.tokens = total if isinstance(total, int) and not isinstance(total, bool) and total >= 0 else self.tokens
+        found = tokens_of(usage)
+        self.tokens = self.tokens if found is None else found
         self.prices.clear()  # of the whole answer: what single nodes have cost is in it
         self._price(usage)

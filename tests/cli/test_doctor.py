@@ -3,15 +3,19 @@
 import re
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
 
 from board.access.crypto import new_key
 from board.db import place
+from board.db.clock import read_now
 from board.db.engine import Database
 from board.effects import breaker
 from board.files.identity import Identity
 from board.files.local import LocalStorage
+from board.queue import budget
+from board.queue.usage import Now
 from board.redis_door import connect
 from tests.cli.conftest import Run
 from tests.rig.valkey import ValkeyServer
@@ -251,3 +255,16 @@ def test_a_connection_that_is_shut_is_told(board: Run, database_url: str, monkey
     status, message = found(answer)["connection leads"]
     assert (answer.code, status) == (0, "warning")
     assert "Nobody answers." in message
+
+
+def test_a_type_that_has_used_up_its_tokens_of_the_day(board: Run, database_url: str, tmp_path: Path) -> None:
+    (tmp_path / "t.yaml").write_text("types: [{name: lead, handler: {use: echo}, limits: {tokens_per_day: 100}}]")
+    assert board("types", "apply", str(tmp_path / "t.yaml")).code == 0
+    db = Database(database_url)
+    with db.write() as tx:
+        budget.spend(tx, "lead", 100, Now(read_now(tx), ZoneInfo("UTC")))
+    db.close()
+    answer = board("doctor", "--json")
+    assert answer.code == 0
+    assert found(answer)["type lead"][0] == "warning"
+    assert "The 100 tokens of the type lead for today are used up" in found(answer)["type lead"][1]

@@ -6,6 +6,7 @@ import { helpForms } from "./forms.js";
 import { followTask } from "./follow.js";
 import { keepDrafts } from "./drafts.js";
 import { watchConnection } from "./away.js";
+import { keepShowing } from "./fresh.js";
 
 keepDrafts();
 listenForKeys();
@@ -14,3 +15,4 @@ helpForms();
 keepFresh();
 followTask();
 watchConnection();
+keepShowing();

@@ -8,6 +8,7 @@ from __future__ import annotations
 from board.web.wording.marks import N_, NN_, label
 from board.web.wording.notes import note
 from board.web.wording.operations import (
+    BREAKER,
     FOUND,
     FOUND_ENDED,
     FOUND_OF_CONNECTION,
@@ -42,6 +43,7 @@ from board.web.wording.tasks import CAUSE, EVENT, NO_WORKER, OUTCOME, PHASE, PRI
 __all__ = [
     "ACTOR",
     "APART",
+    "BREAKER",
     "CAUSE",
     "CAUTION",
     "CHANNEL",

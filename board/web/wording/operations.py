@@ -19,6 +19,12 @@ OPERATION_TAB = {
     "confirmed": N_("Confirmed"),
     "all": N_("All"),
 }
+# A connection, by its breaker
+BREAKER = {
+    "closed": N_("Working"),
+    "open": N_("Shut"),
+    "half_open": N_("To be tried"),
+}
 OPERATION_KIND = {
     "dify.run": N_("A run in Dify"),
     "dify.chat": N_("A message to an app in Dify"),

@@ -199,3 +199,28 @@ async def test_an_event_over_the_limit_leads_to_the_runs_detail(standin: Standin
     assert isinstance(outcome, Success)
     assert outcome.reference == done.reference
     assert outcome.result == done.result
+
+
+@pytest.mark.parametrize("price", ["1e999999", "1e-999999", "NaN", "-1", "9" * 400, [1], "sNaN", "Infinity"])
+async def test_a_price_that_is_none_is_not_added_up(price: Any) -> None:
+    """Written out, 1e999999 is a million digits, and two of them are more than a decimal number can be."""
+    step = {"event": "node_finished", "data": {"execution_metadata": {"total_price": price, "currency": "USD"}}}
+    good = {"event": "node_finished", "data": {"execution_metadata": {"total_price": "0.5", "currency": "USD"}}}
+    _, live, _ = await watch(Canned([frames(step, good, step, finished(status="succeeded"))]))
+    assert live.cost == "0.5 USD"
+
+
+async def test_a_run_is_paid_in_a_few_currencies(monkeypatch: pytest.MonkeyPatch) -> None:
+    steps = [
+        {"event": "node_finished", "data": {"execution_metadata": {"total_price": "1", "currency": "A" * n}}}
+        for n in range(1, 9)
+    ]
+    _, live, _ = await watch(Canned([frames(*steps, finished(status="succeeded"))]))
+    assert live.cost == "1 A + 1 AA + 1 AAA"
+
+
+@pytest.mark.parametrize("tokens", [10**13, 2**70, -1, True, "12", 1.5, None])
+async def test_tokens_that_no_run_can_use_are_not_kept(tokens: Any) -> None:
+    """A number that no database takes would else cost the task its result."""
+    run, _, _ = await watch(Canned([frames(finished(status="succeeded", total_tokens=tokens))]))
+    assert run.total_tokens is None
