@@ -15,6 +15,7 @@ from board.review.forms import form_of
 from board.review.models import reviews
 from board.review.policy import VERDICTS, Reason
 from board.tasks.models import task_data, tasks
+from board.tasks.states import Status
 from board.tasks.view import time
 
 # The very text of the partial index, so that both databases can use it.
@@ -78,6 +79,9 @@ def inbox(
         found = select(reviews.c.id, reviews.c.decided_at).where(reviews.c.status == status)
     if status == "open" or types:
         found = found.join(tasks, tasks.c.id == reviews.c.task)
+    if status == "open":
+        # True of every open review. Said, so that its task is found among those that wait and not among all.
+        found = found.where(tasks.c.status == Status.NEEDS_REVIEW)
     if types:
         found = found.where(tasks.c.type.in_(types))
     # Thousands may wait: which of them are shown is found without what only those need.

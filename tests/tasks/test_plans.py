@@ -22,8 +22,10 @@ from board.effects.scribe import Scribe
 from board.queue import ledger_queue
 from board.queue.redis_lines import Place
 from board.queue.wanted import Scope
+from board.review import read as inbox
+from board.review.models import reviews
 from board.tasks.ledger import Ledger
-from board.tasks.models import tasks
+from board.tasks.models import task_data, tasks
 from board.tasks.states import Pool, Status
 from board.upkeep import archive, sweep
 from board.upkeep.rebuild import waiting
@@ -280,3 +282,17 @@ class Types:
 
     def version(self, *_: Any) -> Any:
         return SimpleNamespace(spec=SimpleNamespace(max_crashes=3))
+
+
+def test_the_inbox_looks_at_the_tasks_that_wait_and_at_no_others(full: Database) -> None:
+    with full.write() as tx:
+        now = read_now(tx)
+        shared = {"reason": "policy", "content_hash": "", "opened_at": now, "status": "open"}
+        asked = [n + 1 for n in range(ROWS) if STATUSES[n % 100] == "needs_review"]
+        tx.execute(insert(reviews), [shared | {"task": n, "risk": "low", "round": 1, "version": 1} for n in asked])
+        tx.execute(insert(task_data), [{"task": n, "payload": {}, "payload_hash": ""} for n in asked])
+        tx.execute(text("ANALYZE"))
+    with plans(full, "risk_order") as found, full.read() as connection:
+        assert len(inbox.inbox(connection, limit=30).rows) == 30
+    [plan] = found
+    assert not re.search(r"(Seq Scan on|SCAN) tasks\w*(?! USING)\b", plan), plan
