@@ -7,6 +7,7 @@ export function keepDrafts() {
   const sent = document.querySelector("[data-toast]")?.dataset.toast;
   if (sent) forget(sent);
   if (!review) return;
+  for (const link of document.querySelectorAll("[data-carry]")) link.addEventListener("click", () => carry(review, link));
   for (const field of document.querySelectorAll("[data-review] :is(textarea, input:not([type]), select)")) {
     const name = nameOf(review, field);
     if (!name || field.readOnly) continue;
@@ -14,6 +15,15 @@ export function keepDrafts() {
     if (text && !field.value) field.value = text;
     field.addEventListener("input", () => write(name, field.value));
   }
+}
+
+// The task waits for a new review: what was typed for the old one goes along, to be sent there or not.
+function carry(old, link) {
+  try {
+    for (const name of Object.keys(sessionStorage).filter((it) => it.startsWith(`${PREFIX}${old}:`))) {
+      sessionStorage.setItem(name.replace(`:${old}:`, `:${link.dataset.carry}:`), sessionStorage.getItem(name));
+    }
+  } catch { /* nothing is kept there */ }
 }
 
 function nameOf(review, field) {

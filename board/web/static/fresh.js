@@ -2,14 +2,14 @@
 const EVERY = 5_000; // milliseconds
 
 export function keepShowing() {
-  if (!document.querySelector("[data-fresh]")) return;
+  if (!document.querySelector("[data-renewed]")) return;
   const renew = async () => {
     if (document.hidden) return;
     try {
       const answer = await fetch(location.pathname, { redirect: "error" });
       if (!answer.ok) return;
-      const fresh = new DOMParser().parseFromString(await answer.text(), "text/html").querySelector("[data-fresh]");
-      const shown = document.querySelector("[data-fresh]");
+      const fresh = new DOMParser().parseFromString(await answer.text(), "text/html").querySelector("[data-renewed]");
+      const shown = document.querySelector("[data-renewed]");
       if (fresh && fresh.innerHTML !== shown.innerHTML && !isMarked(shown)) shown.replaceWith(document.adoptNode(fresh));
     } catch {
       // the next time
