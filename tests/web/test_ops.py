@@ -58,6 +58,8 @@ def test_what_changes_shows_without_a_reload(busy: Site, page: Page) -> None:
     with serve(busy.app) as url:
         cookie = {"name": "board_session", "value": busy.visitor("owner").client.cookies["board_session"], "url": url}
         page.context.add_cookies([cookie])  # type: ignore[list-item]
+        refused: list[str] = []
+        page.on("response", lambda answer: refused.append(answer.url) if answer.status >= 400 else None)
         page.goto(f"{url}/ops")
         page.evaluate("window.stayed = true")
         expect(page.get_by_text("Shut", exact=True)).to_be_visible()
@@ -66,4 +68,5 @@ def test_what_changes_shows_without_a_reload(busy: Site, page: Page) -> None:
         page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")  # else after five seconds
         expect(page.get_by_text("Shut", exact=True)).to_have_count(0, timeout=30_000)
         assert page.evaluate("window.stayed")
+        assert refused == []
         page.goto("about:blank")
