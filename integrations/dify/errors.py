@@ -36,8 +36,9 @@ class ApiError(Exception):
 
     @property
     def unsure(self) -> bool:
-        """True when the request may have taken effect all the same: a gateway gave up, the server broke."""
-        return self.status >= 500 or self.status in (200, 408)
+        """True when the request may have taken effect all the same: a gateway gave up, the server broke, or an event in
+        the middle of a run told of trouble without saying of which kind."""
+        return self.status >= 500 or self.status in (0, 200, 408)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
+import re
 import time
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -26,6 +27,8 @@ from integrations.dify.modes import misuse
 FORM_AGE = 60.0
 
 _TEXT = frozenset({"text-input", "paragraph", "select", "external_data_tool"})
+_NOTHING = (None, "")
+_NUMBER = re.compile(r"\s*[+-]?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?\s*")  # Python would also read 1_000 and ١٢
 _BOOLEANS = {"true": True, "false": False, "1": True, "0": False}
 
 
@@ -167,16 +170,16 @@ def convert(form: Form, inputs: JsonObject, *, strict: bool) -> JsonObject:
     for name, value in inputs.items():
         field = form.get(name)
         if field is None:
-            if strict and not _blank(value):
+            if strict and value not in _NOTHING:
                 problems.append(f"the app's start form has no field “{name}” (it has {_listed(form)})")
-        elif not _blank(value):
+        elif not _blank(field, value):
             try:
                 fitted[name] = _value(field, value)
             except Problem as problem:
                 problems.append(str(problem))
         elif value == "" and not field.required:
             fitted[name] = value if field.kind in _TEXT else None
-    missing = [name for name, field in form.items() if field.required and _blank(inputs.get(name))]
+    missing = [name for name, field in form.items() if field.required and _blank(field, inputs.get(name))]
     if missing:
         problems.append(f"required by the app's start form and missing or empty: {', '.join(missing)}")
     if problems:
@@ -184,8 +187,9 @@ def convert(form: Form, inputs: JsonObject, *, strict: bool) -> JsonObject:
     return {name: value for name, value in fitted.items() if value is not None}
 
 
-def _blank(value: Json) -> bool:
-    return value is None or value == ""
+def _blank(field: Field, value: Json) -> bool:
+    """Nothing is given. A payload that has no files at hand often says so with an empty list."""
+    return value in _NOTHING or (field.kind in ("file", "file-list") and value == [])
 
 
 def _listed(form: Form) -> str:
@@ -237,7 +241,7 @@ def _number(field: Field, value: Json) -> int | float:
     if isinstance(value, int | float) and not isinstance(value, bool):
         return value
     try:
-        if isinstance(value, str):
+        if isinstance(value, str) and _NUMBER.fullmatch(value):
             return float(value) if any(mark in value for mark in ".eE") else int(value)
     except ValueError:
         pass

@@ -48,6 +48,9 @@ FILE = {"type": "image", "transfer_method": "remote_url", "url": "https://exampl
         ({"amount": "12"}, {"amount": 12}),
         ({"amount": "1.5"}, {"amount": 1.5}),
         ({"amount": ""}, {}),
+        ({"amount": " -2e3 "}, {"amount": -2000.0}),
+        ({"photo": []}, {}),
+        ({"photos": []}, {}),
         ({"urgent": "True"}, {"urgent": True}),
         ({"urgent": 0}, {"urgent": False}),
         ({"extra": {"a": 1}}, {"extra": {"a": 1}}),
@@ -72,6 +75,9 @@ def test_values_are_converted_where_nothing_is_lost(given: JsonObject, sent: Jso
         ({"region": "US"}, "region.*EU, CN"),
         ({"amount": "many"}, "amount"),
         ({"amount": True}, "amount"),
+        ({"amount": "1_000"}, "amount"),
+        ({"amount": "١٢"}, "amount"),
+        ({"amount": "nan"}, "amount"),
         ({"urgent": "maybe"}, "urgent"),
         ({"extra": [1]}, "extra"),
         ({"extra": "{"}, "extra"),
@@ -84,6 +90,15 @@ def test_what_dify_would_drop_or_refuse_is_named(given: JsonObject, named: str) 
     assert FORM is not None
     with pytest.raises(Problem, match=named):
         convert(FORM, {"title": "t", **given}, strict=True)
+
+
+@pytest.mark.parametrize("given", [[], None, ""])
+def test_a_required_list_of_files_that_is_empty_is_missing(given: Any) -> None:
+    """Dify would say so only after the run has begun."""
+    form = read_form({"user_input_form": [item("file-list", "scans", required=True)]})
+    assert form is not None
+    with pytest.raises(Problem, match="missing or empty: scans"):
+        convert(form, {"scans": given}, strict=True)
 
 
 def test_all_problems_are_told_together() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import json
 
 import pytest
@@ -111,6 +112,21 @@ async def test_a_late_refusal_of_inputs_is_permanent_although_it_says_500(standi
     assert isinstance(outcome, Failure)
     assert (outcome.error_class, outcome.cause) == (ErrorClass.PERMANENT, Cause.PRECONDITION)
     assert "text is required in input form" in outcome.message
+
+
+async def test_an_error_event_that_says_nothing_does_not_hide_a_run_that_goes_on(standin: Standin) -> None:
+    """Without code and status nobody can tell what it was about: the run's detail is asked, none is started again."""
+    said: list[dict[str, object]] = [
+        {"event": "workflow_started", "task_id": "t", "workflow_run_id": RUN_ID, "data": {"id": RUN_ID}},
+        {"event": "error", "message": "connection to redis lost"},
+    ]
+    raw = b"".join(b"data: %s\n\n" % json.dumps(it).encode() for it in said)
+    fault = {"fault": "raw", "raw": base64.b64encode(raw).decode(), "start": True, "run_id": RUN_ID}
+    standin.faults(fault)
+    outcome = await run(standin.job())
+    assert isinstance(outcome, Success)
+    assert outcome.reference == RUN_ID
+    assert len(standin.runs_asked_for()) == 1
 
 
 async def test_a_failed_run_with_an_id_that_dify_does_not_know(standin: Standin) -> None:
