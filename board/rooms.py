@@ -118,7 +118,8 @@ class Board:
 
         places: also its place in the lane and when it is expected to start, for whoever reads it.
         """
-        reviews = open_summaries(connection, [row["id"] for row in rows])
+        moved = [row["id"] for row in rows if row["event_seq"] > 1]  # nobody is asked about what has just come in
+        reviews = open_summaries(connection, moved) if moved else {}
         waiting = self.waiting.of(connection, rows, places=places)
         return documents(connection, rows, public_url=self.settings.public_url, reviews=reviews, waiting=waiting)
 

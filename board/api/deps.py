@@ -30,6 +30,10 @@ async def the_board(request: Request) -> Board:
 
 
 async def the_actor(request: Request) -> Actor:
+    return _actor(request)
+
+
+def _actor(request: Request) -> Actor:
     """Who holds the key of this request; StrictRoute has found out before the body was read."""
     actor = request.state.actor
     assert isinstance(actor, Actor)
@@ -40,8 +44,9 @@ TheBoard = Annotated[Board, Depends(the_board)]
 TheActor = Annotated[Actor, Depends(the_actor)]
 
 
-def _who_may(act: Act) -> Callable[[Actor], Awaitable[Actor]]:
-    async def check(actor: TheActor) -> Actor:
+def _who_may(act: Act) -> Callable[[Request], Awaitable[Actor]]:
+    async def check(request: Request) -> Actor:  # not of TheActor: each step of a dependency costs as much as its work
+        actor = _actor(request)
         actor.require(act)
         return actor
 
