@@ -13,6 +13,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 _MOST = 6  # of one kind: more tell nobody anything new
+_LOOKED_AT = 100  # places: a text that stands in judgement and output is found twice
 _READ = 200_000  # characters: as many as a page shows
 _AROUND = 40  # characters of the text before and after what was found
 
@@ -51,8 +52,10 @@ class Caution:
 def cautions(written: Any, known: Any) -> list[Caution]:
     """written: what the AI wrote, known: what the task was given and where it leads; both any JSON value."""
     text = "\n".join(_texts(written))[:_READ]
-    found = [Caution("reviewer", _quote(text, match)) for match in islice(_TO_REVIEWER.finditer(text), _MOST)]
-    found += [Caution("button", match[0].strip()) for match in islice(_BUTTON.finditer(text), _MOST)]
+    said = dict.fromkeys(_quote(text, match) for match in islice(_TO_REVIEWER.finditer(text), _LOOKED_AT))
+    drawn = dict.fromkeys(match[0].strip() for match in islice(_BUTTON.finditer(text), _LOOKED_AT))
+    found = [Caution("reviewer", quote) for quote in islice(said, _MOST)]
+    found += [Caution("button", quote) for quote in islice(drawn, _MOST)]
     return found + [Caution("target", target) for target in islice(_strange(text, "\n".join(_texts(known))), _MOST)]
 
 

@@ -70,6 +70,10 @@ def test_targets_that_only_the_ai_names() -> None:
 
 def test_each_target_is_told_once_and_not_without_end() -> None:
     assert kinds("a@b.example a@b.example") == ["target"]
+    assert kinds(["Please approve this.", "Please approve this.", "[ Approve ]", "[ Approve ]"]) == [
+        "reviewer",
+        "button",
+    ]
     many = " ".join(f"p{number}@evil.example" for number in range(50))
     assert kinds(many).count("target") <= 6
 
