@@ -50,13 +50,18 @@ def list_reviews(
     actor: TheActor,
     status: Annotated[Literal["open", "decided"], Query()] = "open",
     type: Several = None,
+    mine: bool = False,
     limit: Limit = DEFAULT_LIMIT,
     cursor: Cursor = None,
 ) -> JSONResponse:
-    """Reviews with their tasks: open ones in the inbox's order, or decided ones, the latest first."""
+    """Reviews with their tasks: open ones in the inbox's order, or decided ones, the latest first.
+
+    mine: of the tasks assigned to you.
+    """
     actor.require(Act.READ)
     with board.db.read() as connection:
-        page = read.inbox(connection, status=status, types=split(type), cursor=cursor, limit=limit)
+        theirs = (actor.identity, actor.name) if mine else ()
+        page = read.inbox(connection, status=status, types=split(type), assignees=theirs, cursor=cursor, limit=limit)
         data = [_document(board, connection, row, attempts=False) for row in page.rows]
     return listing(data, page.next_cursor, request)
 

@@ -63,13 +63,14 @@ def inbox(
     *,
     status: str = "open",
     types: Sequence[str] = (),
+    assignees: Sequence[str] = (),
     cursor: str | None = None,
     limit: int = DEFAULT_LIMIT,
 ) -> Page:
     """Reviews with the columns of their task that a list shows.
 
     Open ones: what is due first, then the highest risk, then the aged priority, then age. Decided ones: the latest
-    decision first.
+    decision first. assignees: only of tasks that are assigned to one of these.
     """
     if status == "open":
         keys = [Key(_DUE, "due_order"), Key(_RISK, "risk_order"), Key(tasks.c.lane, "lane"), Key(reviews.c.id, "id")]
@@ -77,13 +78,15 @@ def inbox(
     else:
         keys = [Key(reviews.c.decided_at, "decided_at", True), Key(reviews.c.id, "id", True)]
         found = select(reviews.c.id, reviews.c.decided_at).where(reviews.c.status == status)
-    if status == "open" or types:
+    if status == "open" or types or assignees:
         found = found.join(tasks, tasks.c.id == reviews.c.task)
     if status == "open":
         # True of every open review. Said, so that its task is found among those that wait and not among all.
         found = found.where(tasks.c.status == Status.NEEDS_REVIEW)
     if types:
         found = found.where(tasks.c.type.in_(types))
+    if assignees:
+        found = found.where(tasks.c.assignee.in_(assignees))
     # Thousands may wait: which of them are shown is found without what only those need.
     chosen = after(found, keys, cursor, limit).subquery()
     order = [chosen.c[key.name].desc() if key.descending else chosen.c[key.name].asc() for key in keys]

@@ -19,8 +19,10 @@ ROWS = 30
 
 
 @router.show("/")
-def inbox_page(visit: TheReader, type: str = "", cursor: str | None = None, done: str = "") -> HTMLResponse:
-    return list_page(visit, "open", type, cursor, done)
+def inbox_page(
+    visit: TheReader, type: str = "", cursor: str | None = None, done: str = "", mine: str = ""
+) -> HTMLResponse:
+    return list_page(visit, "open", type, cursor, done, mine=mine == "1")
 
 
 @router.show("/decided")
@@ -38,11 +40,17 @@ def list_page(
     selected: Any = None,
     code: int = 200,
     raw: bool = False,
+    mine: bool = False,
     **more: Any,
 ) -> HTMLResponse:
-    """The list with one review: the selected one, or the first (which only wide screens show)."""
+    """The list with one review: the selected one, or the first (which only wide screens show).
+
+    mine: only of tasks that are assigned to the reader.
+    """
     with visit.board.db.read() as connection:
-        page = read.inbox(connection, status=status, types=[type] if type else (), cursor=cursor or None, limit=ROWS)
+        own = (visit.actor.identity, visit.actor.name) if mine else ()
+        types = [type] if type else ()
+        page = read.inbox(connection, status=status, types=types, assignees=own, cursor=cursor or None, limit=ROWS)
         items = listed(visit, connection, page.rows)
         shown = selected or (read.by_id(connection, page.rows[0]["id"]) if page.rows else None)
         values: dict[str, Any] = {
@@ -51,6 +59,7 @@ def list_page(
             "groups": _groups(visit, items, read_now(connection)) if status == "open" else [(None, items)],
             "next_cursor": page.next_cursor,
             "type": type,
+            "mine": mine,
             "types": [row["name"] for row in store.list_types(connection)],
             "selected": selected is not None,
             "review": detail(visit, connection, shown, raw=raw) if shown is not None else None,

@@ -72,6 +72,7 @@ class Visit:
             "waiting": waiting,
             "in_question": in_question,
             "here": self.here,
+            "mine": False,
             "note": wording.note(self.language, note) if note else None,
         }
         text = environment(self.language.code, self.board.settings.timezone).get_template(f"web/{template}")

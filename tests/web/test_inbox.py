@@ -81,6 +81,26 @@ def test_a_row_shows_for_whom_it_is(site: Site) -> None:
     assert "for li.wei@example.org" in page
 
 
+def test_mine_are_those_of_the_tasks_assigned_to_me(site: Site) -> None:
+    from board.tasks.models import tasks
+
+    site.review("T-1")
+    site.review("T-2")
+    site.review("T-3")
+    with site.working.board.db.write() as tx:
+        for task_id, name in (
+            ("T-1", "user:li@example.org"),
+            ("T-2", "li@example.org"),
+            ("T-3", "user:wang@example.org"),
+        ):
+            tx.execute(update(tasks).where(tasks.c.task_id == task_id).values(assignee=name))
+    page = site.visitor("reviewer", "li").get("/?mine=1").text
+    assert listed(page) == ["Title of T-1", "Title of T-2"]
+    assert 'data-go="m" aria-current="page"' in page
+    assert "data-fresh" not in page
+    assert len(listed(site.visitor("reviewer", "li").get("/").text)) == 3
+
+
 def test_initials() -> None:
     assert initials("user:mei@example.org") == "ME"
     assert initials("key:n8n-flow") == "NF"
