@@ -4,6 +4,7 @@ import pytest
 
 pytest_plugins = [
     "tests.rig.parallel",
+    "tests.rig.once",
     "tests.rig.reaper",
     "tests.rig.postgres",
     "tests.rig.valkey",

@@ -43,6 +43,7 @@ class Api:
             headers={"Authorization": f"Bearer {self.key}"},
             timeout=30,
             trust_env=False,
+            verify=False,
         )
         self.client = self.opened.enter_context(client)
 

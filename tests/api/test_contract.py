@@ -31,7 +31,7 @@ IDS = json.loads((Path(__file__).parent.parent / "data/cases/web/external_ids.js
 )
 def test_without_a_known_key_it_is_401(one_api: Api, headers: dict[str, Any]) -> None:
     for method, path in [("GET", "/me"), ("POST", "/tasks"), ("GET", "/tasks/nope"), ("DELETE", "/keys/x")]:
-        answer = httpx2.request(method, f"{one_api.url}/api/v1{path}", headers=headers, trust_env=False)
+        answer = httpx2.request(method, f"{one_api.url}/api/v1{path}", headers=headers, trust_env=False, verify=False)
         assert answer.status_code == 401
         assert answer.json()["code"] == "unauthorized"
         assert answer.headers["content-type"] == "application/json"
@@ -48,7 +48,7 @@ def test_without_a_known_key_it_is_401(one_api: Api, headers: dict[str, Any]) ->
     ids=repr,
 )
 def test_the_ways_to_send_a_key(one_api: Api, headers: dict[str, str]) -> None:
-    answer = httpx2.get(f"{one_api.url}/api/v1/me", headers=headers, trust_env=False)
+    answer = httpx2.get(f"{one_api.url}/api/v1/me", headers=headers, trust_env=False, verify=False)
     assert answer.status_code == 200
     assert answer.json()["identity"] == "key:bootstrap"
 
@@ -151,11 +151,11 @@ def test_a_wrong_method_is_405(one_api: Api, method: str, path: str) -> None:
 )
 def test_options_names_every_method_of_an_address(one_api: Api, path: str, methods: str) -> None:
     url = f"{one_api.url}/api/v1{path}"
-    answer = httpx2.request("OPTIONS", url, trust_env=False)  # what is in the reference is no secret
+    answer = httpx2.request("OPTIONS", url, trust_env=False, verify=False)  # what is in the reference is no secret
     assert (answer.status_code, answer.headers["allow"], answer.content) == (204, methods, b"")
     assert answer.headers["x-request-id"]
-    assert httpx2.request("PUT", url, trust_env=False).headers["allow"] == methods
-    assert httpx2.request("OPTIONS", f"{one_api.url}/api/v1/nope", trust_env=False).status_code == 404
+    assert httpx2.request("PUT", url, trust_env=False, verify=False).headers["allow"] == methods
+    assert httpx2.request("OPTIONS", f"{one_api.url}/api/v1/nope", trust_env=False, verify=False).status_code == 404
 
 
 @pytest.mark.parametrize("path", ["/me", "/tasks", "/tasks?limit=1", "/tasks/nope", "/queue?colour=red", "/keys/x"])
@@ -163,8 +163,8 @@ def test_head_is_answered_like_get_without_the_body(one_api: Api, path: str) -> 
     known = {"Authorization": f"Bearer {BOOTSTRAP}"}
     for headers in (known, {}):
         url = f"{one_api.url}/api/v1{path}"
-        got = httpx2.get(url, headers=headers | {"X-Request-Id": "same"}, trust_env=False)
-        head = httpx2.head(url, headers=headers | {"X-Request-Id": "same"}, trust_env=False)
+        got = httpx2.get(url, headers=headers | {"X-Request-Id": "same"}, trust_env=False, verify=False)
+        head = httpx2.head(url, headers=headers | {"X-Request-Id": "same"}, trust_env=False, verify=False)
         assert (head.status_code, head.content) == (got.status_code, b"")
         names = ("content-type", "content-length", "x-request-id", "cache-control")
         assert [head.headers.get(name) for name in names] == [got.headers.get(name) for name in names]
@@ -172,7 +172,7 @@ def test_head_is_answered_like_get_without_the_body(one_api: Api, path: str) -> 
 
 def test_head_of_a_stream_ends_with_its_head(one_api: Api) -> None:
     one_api.submit("T-followed")
-    with httpx2.Client(base_url=f"{one_api.url}/api/v1", trust_env=False, timeout=20) as client:
+    with httpx2.Client(base_url=f"{one_api.url}/api/v1", trust_env=False, verify=False, timeout=20) as client:
         client.headers["Authorization"] = f"Bearer {BOOTSTRAP}"
         head = client.head("/tasks/T-followed/stream")
         assert (head.status_code, head.content) == (200, b"")

@@ -46,7 +46,7 @@ def opened(url: str) -> Iterator[Database]:
 
 
 def get(url: str, timeout: float = 10) -> httpx2.Response:
-    with httpx2.Client(trust_env=False, timeout=timeout) as client:
+    with httpx2.Client(trust_env=False, verify=False, timeout=timeout) as client:
         return client.get(url)
 
 

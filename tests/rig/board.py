@@ -29,7 +29,7 @@ UNHANDLED = re.compile(r"Traceback \(most recent call last\)|was never awaited|T
 def api(base: str, key: str = API_KEY) -> httpx2.Client:
     """A client for the HTTP API: `api(board.url).post("/tasks", json={...})`."""
     return httpx2.Client(
-        base_url=f"{base}/api/v1", headers={"Authorization": f"Bearer {key}"}, timeout=30, trust_env=False
+        base_url=f"{base}/api/v1", headers={"Authorization": f"Bearer {key}"}, timeout=30, trust_env=False, verify=False
     )
 
 
@@ -123,7 +123,7 @@ class BoardProcess:
 
     def wait_until_healthy(self) -> None:
         """Wait until /healthz answers 200."""
-        with httpx2.Client(trust_env=False, timeout=5) as client:
+        with httpx2.Client(trust_env=False, verify=False, timeout=5) as client:
 
             def healthy() -> bool:
                 try:

@@ -23,7 +23,7 @@ def one(one_api: Api) -> Agent:
 
 
 def test_the_document_needs_no_key_and_names_the_public_address(one_api: Api) -> None:
-    answer = httpx2.get(f"{one_api.url}/integrations/dify/openapi.json", trust_env=False)
+    answer = httpx2.get(f"{one_api.url}/integrations/dify/openapi.json", trust_env=False, verify=False)
     assert (answer.status_code, answer.headers["content-type"]) == (200, "application/json")
     assert answer.json()["servers"] == [{"url": one_api.board.settings.public_url}]
     assert len(import_document(answer.text).tools) == len(NAMES)
@@ -79,13 +79,13 @@ def test_a_body_over_the_limit_is_413(one: Agent) -> None:
 
 def test_a_parameter_in_the_address_is_refused_not_ignored(one: Agent) -> None:
     url = one.tools["find_tasks"].url + "?status=done"
-    answer = httpx2.post(url, json={}, headers={"X-API-Key": BOOTSTRAP}, trust_env=False)
+    answer = httpx2.post(url, json={}, headers={"X-API-Key": BOOTSTRAP}, trust_env=False, verify=False)
     assert (answer.status_code, answer.json()["code"]) == (422, "unknown_field")
 
 
 @pytest.mark.parametrize("path", ["/integrations/dify/none", "/integrations/dify", "/integrations"])
 def test_addresses_beside_them_answer_programs_not_people(one_api: Api, path: str) -> None:
-    answer = httpx2.post(one_api.url + path, json={}, trust_env=False)
+    answer = httpx2.post(one_api.url + path, json={}, trust_env=False, verify=False)
     assert answer.status_code == 404
     assert answer.json()["code"] == "not_found"
 
@@ -105,7 +105,9 @@ def test_what_is_our_fault_stays_500_and_says_nothing_of_the_inside(
 
     monkeypatch.setattr("board.tools.looking.read.list_tasks", fail)
     with caplog.at_level(logging.CRITICAL):
-        answer = httpx2.post(one.tools["find_tasks"].url, json={}, headers={"X-API-Key": BOOTSTRAP}, trust_env=False)
+        answer = httpx2.post(
+            one.tools["find_tasks"].url, json={}, headers={"X-API-Key": BOOTSTRAP}, trust_env=False, verify=False
+        )
     assert answer.status_code == 500
     assert "secret" not in answer.text
 
@@ -117,7 +119,7 @@ def test_an_agent_works_with_a_real_board(board_process: StartBoard) -> None:
         {"name": "question", "handler": {"use": "none"}, "require_id": False, "review": {"grace": "0s"}},
     ]
     headers = {"Authorization": f"Bearer {BOOTSTRAP}"}
-    with httpx2.Client(base_url=board.url, headers=headers, trust_env=False, timeout=60) as client:
+    with httpx2.Client(base_url=board.url, headers=headers, trust_env=False, verify=False, timeout=60) as client:
         assert client.post("/api/v1/types", json={"types": types}).is_success
         document = client.get("/integrations/dify/openapi.json").json()
         tools = {tool.name: tool for tool in import_document(document).tools}

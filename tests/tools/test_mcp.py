@@ -39,7 +39,7 @@ async def connected(url: str, key: str = BOOTSTRAP, mode: str = "auto") -> Async
 
     headers = {"Authorization": f"Bearer {key}"}
     async with (
-        httpx2.AsyncClient(headers=headers, timeout=60, trust_env=False) as http,
+        httpx2.AsyncClient(headers=headers, timeout=60, trust_env=False, verify=False) as http,
         Client(streamable_http_client(f"{url}/mcp", http_client=http), mode=mode) as client,
     ):
         yield client
@@ -174,7 +174,7 @@ async def test_a_failure_inside_says_nothing_of_it(
 
 
 def post(url: str, **headers: str) -> httpx2.Response:
-    return httpx2.post(f"{url}/mcp", json=PING, headers=HEADERS | headers, timeout=60, trust_env=False)
+    return httpx2.post(f"{url}/mcp", json=PING, headers=HEADERS | headers, timeout=60, trust_env=False, verify=False)
 
 
 @pytest.mark.parametrize("key", ["", "Bearer wrong"])
@@ -208,7 +208,7 @@ def test_the_public_host_loopback_and_named_hosts_are_answered(open_api: OpenApi
 
 @pytest.mark.parametrize("method", ["GET", "DELETE"])
 def test_it_takes_post_only(one_api: Api, method: str) -> None:
-    answer = httpx2.request(method, f"{one_api.url}/mcp", headers=HEADERS, trust_env=False)
+    answer = httpx2.request(method, f"{one_api.url}/mcp", headers=HEADERS, trust_env=False, verify=False)
     assert (answer.status_code, answer.headers["allow"]) == (405, "POST, OPTIONS")
 
 

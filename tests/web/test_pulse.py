@@ -89,7 +89,7 @@ def test_the_line_ends_with_the_session(site: Site, address: str, monkeypatch: p
     visitor = site.visitor("viewer")
     cookies = {"board_session": visitor.client.cookies["board_session"]}
     with (
-        httpx2.Client(base_url=address, cookies=cookies, timeout=30, trust_env=False) as client,
+        httpx2.Client(base_url=address, cookies=cookies, timeout=30, trust_env=False, verify=False) as client,
         client.stream("GET", "/pulse/live") as answer,
     ):
         lines = answer.iter_lines()
