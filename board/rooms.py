@@ -218,6 +218,11 @@ class Board:
         if moved.source is not None:
             after_commit_with(tx, self.signals.changed, moved.task["id"])
 
+    def _write_out(self, tx: Connection, rows: Sequence[RowMapping]) -> None:
+        """Before a task at rest changes: word of how it is now is written out, and may leave after the commit."""
+        if self.scribe.write_out(tx, rows):
+            self.wake_outbox(tx)
+
     def _fed(self, pools: Collection[str]) -> None:
         """Redis has new work for these pools."""
         for pool in pools:
@@ -365,7 +370,7 @@ def open_board(settings: Settings, *, handlers: Callable[[], Mapping[str, Handle
         gate,
         board._tell,
     ]
-    ledger.before.append(board.scribe.write_out)
+    ledger.before.append(board._write_out)
     signals.on(Call.OUTSIDE, board.claims.arrivals.ring)
     signals.on(Call.REVIEWS, board.reviews_changed.ring)
     return board

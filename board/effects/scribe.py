@@ -45,12 +45,15 @@ class Scribe:
     def __init__(self, catalogue: Catalogue, documents: DocumentsOfMany) -> None:
         self._catalogue, self._documents = catalogue, documents
 
-    def write_out(self, tx: Connection, rows: Sequence[RowMapping]) -> None:
-        """Write out what is noted of these tasks. rows: of `tasks`, locked, and as they were when they moved."""
+    def write_out(self, tx: Connection, rows: Sequence[RowMapping]) -> bool:
+        """Write out what is noted of these tasks; whether there was anything.
+
+        rows: of `tasks`, locked, and as they were when they moved.
+        """
         dialect = tx.dialect.name
         noted = sorted(tx.execute(_take_notes(dialect), listed(dialect, [row["id"] for row in rows])).all())
         if not noted:
-            return
+            return False
         by_id = {row["id"]: row for row in rows}
         told = [by_id[note.task] for note in noted]
         before = _before_them(tx, told)
@@ -60,6 +63,7 @@ class Scribe:
             for note, task, document in zip(noted, told, self._documents(tx, told), strict=True)
         ]
         insert_many(tx, operations, made)
+        return True
 
     def _signs_in(self, tx: Connection, task: RowMapping) -> str | None:
         """The connection whose header, password or token goes along: a flow that waits checks it in every call."""

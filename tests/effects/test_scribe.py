@@ -14,6 +14,7 @@ from board.db.clock import read_now
 from board.effects import scribe
 from board.effects.models import untold
 from board.ports import Cause, ErrorClass, Failure, Outcome, Success
+from board.signals.signal import Call
 from board.tasks.acknowledge import acknowledge
 from board.tasks.edit import TaskEdit
 from board.tasks.edit import apply as edit
@@ -194,3 +195,15 @@ def test_a_note_whose_task_is_gone_is_in_nobodys_way(
     board.start()
     assert sorted(request.path for request in receiver.wait_for(5)) == [f"/{n}" for n in range(5)]
     scribe._noted.cache_clear()
+
+
+def test_who_writes_it_out_himself_wakes_the_sender(working: OpenWorking) -> None:
+    board = working(start=False)
+    board.type("echo", use="echo", review={"when": "never"})
+    board.submit(type="echo", callback_url=URL)
+    end(board, Success(result={}))
+    heard: list[str] = []
+    board.board.signals.on(Call.OUTBOX, lambda: heard.append("outbox"))
+    for expected in (["outbox"], ["outbox"]):  # the second time there is nothing to write out
+        board.operations()
+        assert heard == expected
