@@ -60,7 +60,30 @@ class SetupLink(SQLModel, table=True):
     used_at: datetime | None = time_field()
 
 
+class Group(SQLModel, table=True):
+    """People and keys under one name, such as `sales`: what a type's `reviewers` may name."""
+
+    __tablename__ = "groups"
+
+    id: int = id_field()
+    name: str = Field(max_length=120, unique=True)
+    created_at: datetime = time_field(nullable=False)
+
+
+class GroupMember(SQLModel, table=True):
+    """member: `user:EMAIL` or `key:NAME`, as in `Actor.identity`."""
+
+    __tablename__ = "group_members"
+
+    group: int = Field(
+        sa_column=Column(BigId, ForeignKey("groups.id", ondelete="CASCADE"), primary_key=True, autoincrement=False)
+    )
+    member: str = Field(primary_key=True, max_length=200, index=True)
+
+
 users = table_of(User)
+groups = table_of(Group)
+group_members = table_of(GroupMember)
 api_keys = table_of(ApiKey)
 sessions = table_of(WebSession)
 setup_links = table_of(SetupLink)

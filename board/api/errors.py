@@ -107,7 +107,7 @@ def translate(error: Exception) -> ApiError:
         case Forbidden():
             return ApiError(403, "forbidden", str(error))
         case NotEligible():
-            return ApiError(403, "not_eligible", str(error))
+            return ApiError(403, "not_eligible", str(error), [{"why": error.why, "reviewers": list(error.reviewers)}])
         case Archived():
             return ApiError(410, "archived", str(error), [{"status": error.status, "day": str(error.day)}])
         case NoSuchTask():

@@ -62,7 +62,7 @@ def list_reviews(
     with board.db.read() as connection:
         theirs = (actor.identity, actor.name) if mine else ()
         page = read.inbox(connection, status=status, types=split(type), assignees=theirs, cursor=cursor, limit=limit)
-        data = [_document(board, connection, row, attempts=False) for row in page.rows]
+        data = [_document(board, connection, row, actor, attempts=False) for row in page.rows]
     return listing(data, page.next_cursor, request)
 
 
@@ -71,7 +71,7 @@ def get_review(review_id: str, board: TheBoard, actor: TheActor) -> JSONResponse
     """One review with its task, attempts and all that a decision needs."""
     actor.require(Act.READ)
     with board.db.read() as connection:
-        return ok(_document(board, connection, _review(connection, review_id)))
+        return ok(_document(board, connection, _review(connection, review_id), actor))
 
 
 @router.post("/reviews/{review_id}/decision")
@@ -136,10 +136,10 @@ def _review(connection: Any, review_id: str) -> Any:
     return row
 
 
-def _document(board: Board, connection: Any, row: Any, *, attempts: bool = True) -> dict[str, Any]:
+def _document(board: Board, connection: Any, row: Any, actor: Actor, *, attempts: bool = True) -> dict[str, Any]:
     task_row = by_internal_id(connection, row["task"])
     task = board.task_document(connection, task_row)
-    document = read.document(connection, board.catalogue, row, task_row, task)
+    document = read.document(connection, board.catalogue, row, task_row, task, actor)
     if attempts:
         document["attempts"] = [attempt_document(item) for item in attempts_of(connection, row["task"])]
     return document

@@ -220,6 +220,12 @@ class ReviewSpec(Block):
     max_rounds: int = Field(default=5, ge=1, le=100)
     grace: Annotated[Duration, Field(ge=0, le=300)] = 10.0
 
+    @model_validator(mode="after")
+    def _says_a_risk(self) -> ReviewSpec:
+        if self.risk not in ("low", "medium", "high") and "{" not in self.risk:
+            raise ValueError("risk must be low, medium or high, or a template that gives one of them")
+        return self
+
 
 class ActionSpec(BaseModel):
     model_config = ConfigDict(extra="allow", frozen=True)

@@ -32,6 +32,7 @@ COMMANDS = {
     "types": Entry("catalogue:types", "Task types."),
     "connections": Entry("catalogue:connections", "Connections to Dify and webhooks."),
     "users": Entry("users:app", "People who may sign in."),
+    "groups": Entry("groups:app", "People and keys under one name."),
     "keys": Entry("keys:app", "API keys for programs."),
 }
 app = typer.Typer(name="board", no_args_is_help=True, cls=group_of(COMMANDS), **PLAIN)

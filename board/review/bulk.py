@@ -12,7 +12,7 @@ from board.access.rights import Actor
 from board.db.engine import Database
 from board.review.decide import DecisionRefused, Decisions, Verdict
 from board.review.models import reviews
-from board.review.policy import VERDICTS, Reason, may_decide
+from board.review.policy import VERDICTS, NotEligible, Reason, may_decide
 from board.tasks.models import task_data, tasks
 
 # As many as one person can look through in a list.
@@ -100,6 +100,8 @@ def approve(db: Database, decisions: Decisions, pins: Sequence[Pin], actor: Acto
             report.done.append(pin.review)
         except DecisionRefused as error:
             report.refused.append((pin.review, error.code))
+        except NotEligible:
+            report.refused.append((pin.review, "not_eligible"))
     return report
 
 

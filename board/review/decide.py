@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 from sqlalchemy import Connection, RowMapping, select, update
 
@@ -13,42 +11,17 @@ from board.catalogue.spec import TypeSpec
 from board.catalogue.store import Catalogue
 from board.db.clock import now, read_now
 from board.effects import callbacks
-from board.review import edits, forms, unknown
+from board.review import approvals, edits, forms, standing, unknown
 from board.review.models import reviews
-from board.review.policy import VERDICTS, Reason, may_decide
-from board.tasks.history import TIMER, By
+from board.review.policy import Question, may_decide
+from board.review.verdict import DecisionRefused, ReasonClass, Verdict, check, is_repeat, too_late
+from board.tasks.history import TIMER, By, record
 from board.tasks.ledger import Ledger
 from board.tasks.models import attempts
 from board.tasks.states import IllegalMove, Move
 from board.tasks.view import data_of, time
 
-ReasonClass = Literal["wrong", "incomplete", "policy", "duplicate", "other"]
-
-
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """What was decided. version and content_hash: what the person saw; None only by the shorthand on the task."""
-
-    verdict: str
-    version: int | None = None
-    content_hash: str | None = None
-    instruction: str | None = None
-    reason: str | None = None
-    reason_class: ReasonClass | None = None
-    idempotency_key: str | None = None
-    edits: dict[str, Any] | None = None  # approve: what takes the place of these parts of the output
-    reference: str | None = None  # unknown outcome: the outside system's id, where the person found it
-    result: Any = None  # unknown outcome: the result, where the person found it
-    action: str | None = None  # input needed: which of the form's actions
-    inputs: dict[str, Any] | None = None  # input needed: the form's fields
-
-
-class DecisionRefused(Exception):
-    """The decision cannot be made. code is the contract's; details say who, when and what, or what has changed."""
-
-    def __init__(self, code: str, message: str, details: Sequence[dict[str, Any]] = ()) -> None:
-        super().__init__(message)
-        self.code, self.details = code, list(details)
+__all__ = ["DecisionRefused", "Decisions", "ReasonClass", "Verdict"]
 
 
 class Decisions:
@@ -64,11 +37,20 @@ class Decisions:
         may_decide(actor)
         task, review = self._locked(tx, review_id)
         if review["status"] != "open":
-            if self._is_repeat(review, verdict, actor):
+            if is_repeat(tx, review, verdict, actor):
                 return True
-            raise self._too_late(review, task)
-        self._check(review, verdict)
+            raise too_late(review, task)
         spec = self._catalogue.version(tx, task["type"], task["type_version"]).spec
+        asked = standing.question(tx, spec, task, review)
+        if verdict.verdict == "approve" and actor.identity in asked.approved:
+            return True
+        check(review, verdict, standing.of(tx, actor, asked))
+        if verdict.verdict == "approve" and asked.needed > 1:
+            self._refuse_edits(verdict, asked)
+            approvals.give(tx, review, actor.identity)
+            if len(asked.approved) + 1 < asked.needed:
+                self._count(tx, task, review, verdict, asked, actor.by(channel))
+                return False
         edited = self._edited(tx, task, review, verdict, spec) if verdict.edits else None
         grace = spec.review.grace if verdict.verdict in ("approve", "reject") else 0.0
         self._mark(tx, review, verdict, actor, channel, grace)
@@ -79,6 +61,11 @@ class Decisions:
         """Take an approval or rejection back inside its grace time, before anything was sent. The same actor only."""
         may_decide(actor)
         task, review = self._locked(tx, review_id)
+        if review["status"] == "open" and actor.identity in approvals.given(tx, review):
+            approvals.take_back(tx, review, actor.identity)
+            details = {"review": str(review["id"]), "version": review["version"]}
+            record(tx, task["id"], "approval_taken_back", actor.by(channel), data=details)
+            return
         if review["status"] != "decided" or review["decider"] != actor.identity:
             raise DecisionRefused("cannot_undo", "Only your own decision can be undone, and only once.")
         if review["undo_until"] is None or review["undo_until"] <= read_now(tx):
@@ -94,6 +81,7 @@ class Decisions:
         except IllegalMove as error:
             raise DecisionRefused("cannot_undo", "What follows from the decision has already begun.") from error
         callbacks.take_back(tx, task["id"], review["decided_at"])
+        approvals.reopened(tx, review, actor.identity)
         tx.execute(
             update(reviews)
             .where(reviews.c.id == review["id"])
@@ -110,6 +98,11 @@ class Decisions:
             )
         )
 
+    def require(self, tx: Connection, task: RowMapping, review: RowMapping, actor: Actor) -> None:
+        """Raise NotEligible unless this actor may decide the open review."""
+        spec = self._catalogue.version(tx, task["type"], task["type_version"]).spec
+        standing.of(tx, actor, standing.question(tx, spec, task, review))
+
     # -- parts ----------------------------------------------------------------------------------------------------
 
     def _locked(self, tx: Connection, review_id: int) -> tuple[RowMapping, RowMapping]:
@@ -123,52 +116,16 @@ class Decisions:
         return task, tx.execute(query).mappings().one()
 
     @staticmethod
-    def _is_repeat(review: RowMapping, verdict: Verdict, actor: Actor) -> bool:
-        return (
-            review["status"] == "decided"
-            and review["verdict"] == verdict.verdict
-            and review["decider"] == actor.identity
-            and verdict.version in (None, review["decided_version"])
-            and (verdict.edits or None) == (review["data"] or {}).get("edits")
-        )
+    def _refuse_edits(verdict: Verdict, asked: Question) -> None:
+        if verdict.edits:
+            text = f"It takes {asked.needed} approvals of the same content, so none of them changes it; send it back."
+            raise DecisionRefused("not_editable", text, [{"field": "edits"}])
 
     @staticmethod
-    def _too_late(review: RowMapping, task: RowMapping) -> DecisionRefused:
-        if review["status"] == "decided":
-            who = review["decider"].split(":", 1)[1]
-            details = {"verdict": review["verdict"], "by": review["decider"], "at": time(review["decided_at"])}
-            said = {"approve": "approved", "revise": "sent back", "reject": "rejected"}.get(
-                review["verdict"], "decided"
-            )
-            message = f"{who} has already {said} this at {time(review['decided_at'])}."
-            return DecisionRefused("already_decided", message, [details | {"status": task["status"]}])
-        return DecisionRefused(
-            "already_decided",
-            f"This review was closed without a decision; the task is {task['status']}.",
-            [{"verdict": None, "by": None, "at": time(review["decided_at"]), "status": task["status"]}],
-        )
-
-    @staticmethod
-    def _check(review: RowMapping, verdict: Verdict) -> None:
-        offered = VERDICTS[Reason(review["reason"])]
-        if verdict.verdict not in offered:
-            raise DecisionRefused(
-                "verdict_not_offered", f"“{verdict.verdict}” is not offered here; possible are: {', '.join(offered)}."
-            )
-        changed = verdict.version not in (None, review["version"])
-        if changed or verdict.content_hash not in (None, review["content_hash"]):
-            raise DecisionRefused(
-                "review_changed",
-                "What you decided about has changed meanwhile. Look at it again, then decide.",
-                [{"version": review["version"], "content_hash": review["content_hash"]}],
-            )
-        if verdict.verdict == "answer" and (form := forms.form_of(review)) is not None:
-            try:
-                forms.check(form, verdict.action, verdict.inputs or {})
-            except forms.BadAnswer as error:
-                raise DecisionRefused("answer_does_not_fit", str(error), [{"field": error.field}]) from error
-        if verdict.verdict == "revise" and not (verdict.instruction or "").strip():
-            raise DecisionRefused("instruction_missing", "Say in `instruction` what should be done differently.")
+    def _count(tx: Connection, task: RowMapping, review: RowMapping, verdict: Verdict, asked: Question, by: By) -> None:
+        details = {"review": str(review["id"]), "version": review["version"]}
+        details |= {"given": len(asked.approved) + 1, "needed": asked.needed}
+        record(tx, task["id"], "approval_given", by, note=verdict.reason, data=details)
 
     @staticmethod
     def _edited(

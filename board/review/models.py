@@ -70,4 +70,18 @@ class Review(SQLModel, table=True):
     data: dict[str, Any] | None = json_field()
 
 
+class Approval(SQLModel, table=True):
+    """One of several approvals that a review needs. It counts for the version that the person saw, and no other."""
+
+    __tablename__ = "approvals"
+
+    review: int = Field(
+        sa_column=Column(BigId, ForeignKey("reviews.id", ondelete="CASCADE"), primary_key=True, autoincrement=False)
+    )
+    approver: str = Field(primary_key=True, max_length=200)  # as in `Actor.identity`
+    version: int
+    at: datetime = time_field(nullable=False)
+
+
 reviews = table_of(Review)
+approvals = table_of(Approval)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Literal
@@ -16,6 +18,7 @@ class Reason(StrEnum):
     """Why a review was opened."""
 
     POLICY = "policy"
+    SAMPLE = "sample"
     LOW_CONFIDENCE = "low_confidence"
     RISK = "risk"
     OUTPUT_RULE = "output_rule"
@@ -34,6 +37,7 @@ Wish = Literal["auto", "always", "never"]
 _USUAL = ("approve", "revise", "reject")
 VERDICTS: dict[Reason, tuple[str, ...]] = {
     Reason.POLICY: _USUAL,
+    Reason.SAMPLE: _USUAL,
     Reason.LOW_CONFIDENCE: _USUAL,
     Reason.RISK: _USUAL,
     Reason.OUTPUT_RULE: _USUAL,
@@ -54,14 +58,72 @@ class Ask:
 
 
 class NotEligible(Exception):
-    """This actor may not decide here. The text says who may."""
+    """This actor may not decide here. The text says who may.
+
+    why: role, reviewers (not one of those whom the type names), four_eyes (has put the task in, or changed it) or
+    approved (has given one of several approvals).
+    """
+
+    def __init__(self, message: str, why: str = "role", reviewers: tuple[str, ...] = ()) -> None:
+        super().__init__(message)
+        self.why, self.reviewers = why, reviewers
 
 
-def asks(spec: TypeSpec, success: Success, judgement: dict[str, Any], wish: Wish = "auto") -> Ask | None:
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What the rights on one open review depend on.
+
+    makers: the identities of those who had a hand in what is decided about. approved: of those whose approvals count.
+    """
+
+    reason: Reason
+    reviewers: tuple[str, ...] = ()
+    needed: int = 1
+    four_eyes: bool = False
+    makers: frozenset[str] = frozenset()
+    approved: tuple[str, ...] = ()
+
+    @property
+    def apart(self) -> bool:
+        """Whether nobody may have two parts in it."""
+        return self.four_eyes or self.needed > 1
+
+
+def verdicts(actor: Actor, groups: frozenset[str], question: Question) -> tuple[str, ...]:
+    """What this actor may answer here: the one place that says so, whatever way the answer comes in.
+
+    groups: the names of those that the actor is in. Raises NotEligible where he may answer nothing.
+    """
+    may_decide(actor)
+    named = question.reviewers
+    if named and not any(_is_named(name, actor, groups) for name in named):
+        raise NotEligible(f"Only {', '.join(named)} may decide this.", "reviewers", named)
+    if question.apart and actor.identity in question.makers:
+        raise NotEligible("Whoever put a task in or changed it does not decide about it; ask a colleague.", "four_eyes")
+    if actor.identity in question.approved:
+        raise NotEligible("You have approved this; another person has to, as well.", "approved")
+    return VERDICTS[question.reason]
+
+
+def _is_named(name: str, actor: Actor, groups: frozenset[str]) -> bool:
+    """name: a group, a mail address, or key:NAME."""
+    if "@" in name:
+        return actor.kind == "person" and actor.name.casefold() == name.removeprefix("user:").casefold()
+    return name == actor.identity or name in groups
+
+
+def asks(
+    spec: TypeSpec,
+    success: Success,
+    judgement: dict[str, Any],
+    wish: Wish = "auto",
+    dice: Callable[[], float] = random.random,
+) -> Ask | None:
     """Whether a person must look at this success before anything follows from it.
 
     What the handler asks for itself (partial, empty, invalid output) is always asked; `review.when: never` silences
-    the type's own rules only. wish: `never` does the same for one result, but not where the type is always reviewed.
+    the type's own rules only. wish: `never` does the same for one result, and for the sample, but not where the type
+    is always reviewed. dice: a number from 0 up to 1, for the sample; nothing in the task can influence it.
     """
     if success.ask is not None:
         return Ask(Reason(success.ask), success.ask_message or "The output needs a look.")
@@ -75,6 +137,8 @@ def asks(spec: TypeSpec, success: Success, judgement: dict[str, Any], wish: Wish
         for rule in spec.review.rules:
             if found := _broken(rule.confidence_below, rule.risks, rule.output, judgement, success.result):
                 return found
+    if wish != "never" and spec.review.sample and dice() * 100 < spec.review.sample:
+        return Ask(Reason.SAMPLE, f"One of the {spec.review.sample:g} % that are looked at.")
     return None
 
 

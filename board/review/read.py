@@ -8,8 +8,11 @@ from typing import Any
 
 from sqlalchemy import Connection, RowMapping, case, func, literal, select, text
 
+from board.access.rights import Actor
+from board.catalogue.spec import TypeSpec
 from board.catalogue.store import Catalogue
 from board.db.pages import DEFAULT_LIMIT, Key, Page, after, page
+from board.review import approvals, standing
 from board.review.content import consequence
 from board.review.forms import form_of
 from board.review.models import reviews
@@ -130,11 +133,17 @@ def of_task(connection: Connection, task: int) -> list[RowMapping]:
 
 
 def document(
-    connection: Connection, catalogue: Catalogue, row: RowMapping, task_row: RowMapping, task: dict[str, Any]
+    connection: Connection,
+    catalogue: Catalogue,
+    row: RowMapping,
+    task_row: RowMapping,
+    task: dict[str, Any],
+    actor: Actor,
 ) -> dict[str, Any]:
-    """A review as the contract shows it; `task` and the attempts are added by the caller."""
+    """A review as the contract shows it to this actor; `task` and the attempts are added by the caller."""
     spec = catalogue.version(connection, task_row["type"], task_row["type_version"]).spec
     decided = row["status"] == "decided"
+    asked = standing.question(connection, spec, task_row, row) if row["status"] == "open" else None
     return {
         "id": str(row["id"]),
         "task_id": task_row["task_id"],
@@ -143,7 +152,9 @@ def document(
         "status": row["status"],
         "risk": row["risk"],
         "verdicts": list(VERDICTS[Reason(row["reason"])]) if row["status"] == "open" else [],
-        "approvals": {"given": int(decided and row["verdict"] == "approve"), "needed": 1},
+        **(standing.shown(connection, actor, asked) if asked else {"yours": [], "not_yours": None}),
+        "reviewers": list(spec.review.reviewers),
+        "approvals": _approvals(connection, spec, row),
         "operation_id": str(row["operation"]) if row["operation"] else None,
         "version": row["version"],
         "content_hash": row["content_hash"],
@@ -158,6 +169,14 @@ def document(
         "decision": decision(row) if decided else None,
         "form": form_of(row),
     }
+
+
+def _approvals(connection: Connection, spec: TypeSpec, row: RowMapping) -> dict[str, Any]:
+    """by: who has approved what can be seen now, where it takes several."""
+    if spec.review.approvals == 1:
+        return {"given": int(row["status"] == "decided" and row["verdict"] == "approve"), "needed": 1, "by": []}
+    by = approvals.given(connection, row)
+    return {"given": len(by), "needed": spec.review.approvals, "by": list(by)}
 
 
 def record(row: RowMapping) -> dict[str, Any]:

@@ -52,6 +52,7 @@ class Resolutions:
         review = open_review(tx, task["id"]) if task is not None else None
         if review is not None and task is not None and _asks_about(tx, review, task, stored):
             _check_known(stored, verdict)
+            self._decisions.require(tx, task, review, actor)
             repeated = self._with_review(tx, task, review, stored, verdict, actor, channel)
         elif answerable(stored, task):
             self._alone(tx, task, stored, verdict, actor.by(channel))

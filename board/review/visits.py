@@ -7,15 +7,20 @@ from typing import Any
 
 from sqlalchemy import Connection, RowMapping, insert, select, update
 
+from board import templating
+from board.catalogue.spec import TypeSpec
 from board.catalogue.store import Catalogue
 from board.db.clock import now, read_now
 from board.review.content import content_hash
 from board.review.models import reviews
+from board.tasks.context import template_context
 from board.tasks.ledger import Moved
 from board.tasks.states import Move, Status
+from board.tasks.view import data_of
 
 # Dify looks once a minute for forms that have expired.
 AFTER_EXPIRY = timedelta(seconds=90)
+RISKS = ("low", "medium", "high")
 _UNDONE = (Move.UNDO_APPROVE, Move.UNDO_REJECT)
 
 
@@ -46,7 +51,7 @@ class Visits:
                 reason=details["reason"],
                 message=moved.note,
                 status="open",
-                risk=spec.review.risk,
+                risk=risk_of(spec, task, tx),
                 round=task["round"],
                 version=1,
                 content_hash=content_hash(tx, self._catalogue, task),
@@ -64,6 +69,18 @@ class Visits:
             .where(reviews.c.task == task["id"], reviews.c.status == "open")
             .values(version=reviews.c.version + 1, content_hash=content_hash(tx, self._catalogue, task))
         )
+
+
+def risk_of(spec: TypeSpec, task: RowMapping, connection: Connection) -> str:
+    """The type's risk, or what its template says of this task; what it cannot say counts as high."""
+    if spec.review.risk in RISKS:
+        return spec.review.risk
+    try:
+        risk = templating.fill(spec.review.risk, template_context(task, data_of(connection, task["id"])))
+    except templating.TemplateProblem:
+        return "high"
+    risk = str(risk).strip().lower()
+    return risk if risk in RISKS else "high"
 
 
 def _looks_again_at(tx: Connection, form: dict[str, Any]) -> datetime | None:

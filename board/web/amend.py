@@ -72,8 +72,8 @@ def _known(visit: Visit, review_id: str) -> dict[str, Any]:
         task_row = by_internal_id(connection, row["task"])
         task = board.task_document(connection, task_row)
         spec = board.catalogue.version(connection, task_row["type"], task_row["type_version"]).spec
-        document = read.document(connection, board.catalogue, row, task_row, task)
-    names = edits.editable(spec, task["result"])
+        document = read.document(connection, board.catalogue, row, task_row, task, visit.actor)
+    names = edits.editable(spec, task["result"]) if spec.review.approvals == 1 else []
     if not names:
         raise HTTPException(404)
     schema = spec.handler.output_schema or {}

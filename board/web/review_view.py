@@ -17,6 +17,7 @@ from board.web.cautions import cautions
 from board.web.comparison import views
 from board.web.tree import Node, tree
 from board.web.visit import Visit
+from board.web.wording.refusals import not_eligible
 
 Row = Any  # a row of `reviews` or `tasks`; its real type belongs to the rooms that ask the database
 
@@ -46,7 +47,7 @@ def detail(visit: Visit, connection: Any, row: Row, *, raw: bool = False) -> dic
     board = visit.board
     task_row = by_internal_id(connection, row["task"])
     task = board.task_document(connection, task_row)
-    document = read.document(connection, board.catalogue, row, task_row, task)
+    document = read.document(connection, board.catalogue, row, task_row, task, visit.actor)
     spec = _spec(visit, connection, task_row)
     found, found_in_judgement, found_in_input = hidden.Found(), hidden.Found(), hidden.Found()
     result = clean(task["result"], found)
@@ -80,14 +81,21 @@ def detail(visit: Visit, connection: Any, row: Row, *, raw: bool = False) -> dic
         "cautions": cautions(written, [task["payload"], task["title"], consequence]),
         "attachments": attachments(visit, connection, task["payload"], task["result"]),
         "raw": raw,
-        "editable": edits.editable(spec, task["result"]),
+        "editable": edits.editable(spec, task["result"]) if spec.review.approvals == 1 else [],
         "attempts": attempts,
         "operations": calls,
         "form": _form(document["form"]),
         "in_question": next((call for call in calls if call["id"] == document["operation_id"]), None),
         "audit": audit.panel(connection, row["task"], visits),
         "undo_seconds": undo_seconds(visit, row, moment),
+        "not_yours": _not_yours(visit, document),
     }
+
+
+def _not_yours(visit: Visit, document: dict[str, Any]) -> str | None:
+    """Why this reader may not decide, in his words; None where he may."""
+    why = document["not_yours"]
+    return not_eligible(visit.language, why["why"], document["reviewers"]) if why else None
 
 
 def _revealed(value: Any, found: hidden.Found) -> Any:

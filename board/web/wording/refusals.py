@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from board.access.errors import AccessError
 from board.access.rights import Forbidden
 from board.review.decide import DecisionRefused
@@ -45,7 +47,13 @@ _MOVE = N_("The task is in the state “{status}” now; from there this is not 
 _STALE = N_("The task has changed meanwhile. Look at it again, then repeat the change.")
 _ARCHIVED = N_("This task was archived on {day}. All of it stands in the file {file} of the board's data folder.")
 _FORBIDDEN = N_("Your role does not allow this. Ask an owner, or sign in with another account.")
-_NOT_ELIGIBLE = N_("You may read this review but not decide it; reviewers, operators and owners may.")
+# Why somebody may not decide, by the policy's word for it.
+_NOT_ELIGIBLE = {
+    "role": N_("You may read this review but not decide it; reviewers, operators and owners may."),
+    "reviewers": N_("You may read this review but not decide it. Who may: {names}"),
+    "four_eyes": N_("Whoever put a task in or changed it does not decide about it; ask a colleague."),
+    "approved": N_("You have approved this. It takes another person as well."),
+}
 _PAYLOAD = N_("The payload does not fit this type: {problem}")
 # The refusals that `said` has words for.
 SPOKEN = (DecisionRefused, AccessError, NotEligible, Forbidden, IllegalMove, Stale, Problem, Archived)
@@ -56,6 +64,10 @@ def refusal(language: Language, code: str) -> str:
     return language.gettext(_REFUSED[code])
 
 
+def not_eligible(language: Language, why: str, reviewers: Sequence[str]) -> str:
+    return language.gettext(_NOT_ELIGIBLE[why]).format(names=", ".join(reviewers))
+
+
 def said(language: Language, error: Exception) -> str:
     """A refusal of the rooms in the reader's language."""
     match error:
@@ -64,7 +76,7 @@ def said(language: Language, error: Exception) -> str:
         case AccessError():
             return language.gettext(error.text).format(**error.values)
         case NotEligible():
-            return language.gettext(_NOT_ELIGIBLE)
+            return not_eligible(language, error.why, error.reviewers)
         case Forbidden():
             return language.gettext(_FORBIDDEN)
         case IllegalMove():

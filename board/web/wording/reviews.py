@@ -72,6 +72,7 @@ APART = {
 REFUSED = {
     "review_changed": N_("It changed meanwhile."),
     "already_decided": N_("It was decided meanwhile."),
+    "not_eligible": N_("Others may decide this."),
     "not_together": N_("It cannot be approved together with the others."),
     "cannot_undo": N_("It can no longer be undone."),
 }

@@ -1,0 +1,56 @@
+"""What somebody may do about one review as it stands now: the facts that the policy judges, read from the ledger."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlalchemy import Connection, RowMapping, select
+
+from board.access import groups
+from board.access.rights import Actor
+from board.catalogue.spec import TypeSpec
+from board.review import approvals
+from board.review.policy import NotEligible, Question, Reason, verdicts
+from board.tasks.models import task_events
+
+# Of one task: how often it is corrected by hand is limited by people's patience.
+_CORRECTIONS = 1000
+_CHANGED = {"payload", "title"}
+
+
+def question(connection: Connection, spec: TypeSpec, task: RowMapping, review: RowMapping) -> Question:
+    rules = spec.review
+    apart = rules.four_eyes or rules.approvals > 1
+    return Question(
+        Reason(review["reason"]),
+        tuple(rules.reviewers),
+        rules.approvals,
+        rules.four_eyes,
+        _makers(connection, task) if apart else frozenset(),
+        approvals.given(connection, review) if rules.approvals > 1 else (),
+    )
+
+
+def of(connection: Connection, actor: Actor, asked: Question) -> tuple[str, ...]:
+    """The verdicts that this actor may give. Raises NotEligible where there is none."""
+    return verdicts(actor, groups.of(connection, actor.identity) if asked.reviewers else frozenset(), asked)
+
+
+def shown(connection: Connection, actor: Actor, asked: Question) -> dict[str, Any]:
+    """The same for a reader: `yours`, and `not_yours`, which says why there are none."""
+    try:
+        return {"yours": list(of(connection, actor, asked)), "not_yours": None}
+    except NotEligible as error:
+        return {"yours": [], "not_yours": {"why": error.why, "message": str(error)}}
+
+
+def _makers(connection: Connection, task: RowMapping) -> frozenset[str]:
+    """Who put the task in, and who has changed what is decided about since."""
+    query = select(task_events.c.actor_kind, task_events.c.actor_name, task_events.c.data)
+    query = query.where(task_events.c.task == task["id"], task_events.c.kind == "edited").limit(_CORRECTIONS)
+    changed = {
+        f"{'user' if row.actor_kind == 'person' else row.actor_kind}:{row.actor_name}"
+        for row in connection.execute(query)
+        if _CHANGED & set(row.data or {})
+    }
+    return frozenset(changed | ({task["requester"]} if task["requester"] else set()))
