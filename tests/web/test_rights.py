@@ -70,3 +70,34 @@ def test_a_role_that_was_taken_away_counts_at_the_next_click(site: Site) -> None
         assert person
         users.set_role(tx, person.id, "viewer")
     assert visitor.post(f"/reviews/{review}/decision", **fields).status_code == 403
+
+
+def test_whoever_the_type_does_not_name_sees_who_may(site: Site) -> None:
+    site.working.type("judge", "echo", review={"when": "always", "reviewers": ["sales", "li@example.org"]})
+    review = site.review()
+    visitor = site.visitor("owner")
+    page = visitor.get(f"/reviews/{review}").text
+    assert "Who may: sales, li@example.org" in page
+    assert "/decision" not in page
+    fields = site.visitor("reviewer", "li").form(f"/reviews/{review}", "approve")
+    answer = visitor.post(f"/reviews/{review}/decision", **(fields | {"csrf": visitor.csrf}))
+    assert answer.status_code == 403
+    assert "Who may: sales, li@example.org" in answer.text
+    assert "可以决定的是：sales" in site.visitor("reviewer", lang="zh-CN").get(f"/reviews/{review}").text
+
+
+def test_one_of_two_approvals_is_shown_and_taken_back(site: Site) -> None:
+    site.working.type("judge", "echo", review={"when": "always", "approvals": 2})
+    review = site.review()
+    anna, ben = site.visitor("reviewer", "anna"), site.visitor("reviewer", "ben")
+    assert "0 of 2 approvals" in anna.get(f"/reviews/{review}").text
+    anna.decide(review, "approve")
+    page = anna.get(f"/reviews/{review}").text
+    assert "It takes another person as well." in page
+    assert "/decision" not in page
+    assert "1 of 2 approvals" in ben.get(f"/reviews/{review}").text
+    assert anna.post(f"/reviews/{review}/undo").status_code == 303
+    assert "0 of 2 approvals" in ben.get(f"/reviews/{review}").text
+    anna.decide(review, "approve")
+    ben.decide(review, "approve")
+    assert site.working.reviews()[-1]["verdict"] == "approve"
