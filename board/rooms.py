@@ -173,6 +173,7 @@ class Board:
             lease=settings.lease,
             forget_workers=partial(presence.forget, self.db),
             files=self.files,
+            decisions=self.decisions,
             call_off=Withdrawing(self.db, self.catalogue, self.handlers, settings.private_targets).look,
             rebuild=self.rebuild,
         )

@@ -79,7 +79,7 @@ class Actor:
     @property
     def identity(self) -> str:
         """`user:EMAIL` or `key:NAME`: how the actor stands in rows and on the wire."""
-        return f"{'user' if self.kind == 'person' else 'key'}:{self.name}"
+        return f"{'user' if self.kind == 'person' else self.kind}:{self.name}"
 
     def by(self, channel: str) -> By:
         return By(self.kind, self.name, channel)

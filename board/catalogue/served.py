@@ -131,6 +131,3 @@ def _later(spec: TypeSpec) -> Iterator[Problem]:
     for name in ("owner", "fields"):
         if getattr(spec, name) != getattr(default, name):
             yield name, _LATER
-    for name in ("due", "on_expire"):
-        if getattr(spec.review, name) != getattr(default.review, name):
-            yield f"review.{name}", _LATER

@@ -226,6 +226,16 @@ class ReviewSpec(Block):
             raise ValueError("risk must be low, medium or high, or a template that gives one of them")
         return self
 
+    @model_validator(mode="after")
+    def _expires_as_it_may(self) -> ReviewSpec:
+        if self.due is not None and self.due <= 0:
+            raise ValueError("due must be longer than nothing")
+        if self.due is None and "on_expire" in self.model_fields_set and self.on_expire != "escalate":
+            raise ValueError("on_expire needs due: without it nothing expires")
+        if self.on_expire == "approve" and (self.four_eyes or self.approvals > 1 or self.risk != "low"):
+            raise ValueError("only what one person may approve, at low risk, can be approved by the clock")
+        return self
+
 
 class ActionSpec(BaseModel):
     model_config = ConfigDict(extra="allow", frozen=True)

@@ -15,11 +15,15 @@ from board.review import approvals, edits, forms, standing, unknown
 from board.review.models import reviews
 from board.review.policy import Question, may_decide
 from board.review.verdict import DecisionRefused, ReasonClass, Verdict, check, is_repeat, too_late
+from board.review.visits import due_from_now
 from board.tasks.history import TIMER, By, record
 from board.tasks.ledger import Ledger
 from board.tasks.models import attempts
 from board.tasks.states import IllegalMove, Move
 from board.tasks.view import data_of, time
+
+# Who decides where nobody does: no person, and with no rights to anything else.
+CLOCK = Actor(TIMER.kind, TIMER.name, frozenset())
 
 __all__ = ["DecisionRefused", "Decisions", "ReasonClass", "Verdict"]
 
@@ -72,6 +76,7 @@ class Decisions:
             raise DecisionRefused("cannot_undo", "The time to undo this decision is over.")
         if callbacks.sent_since(tx, task["id"], review["decided_at"]):
             raise DecisionRefused("cannot_undo", "Something was already sent, so the decision stands.")
+        spec = self._catalogue.version(tx, task["type"], task["type_version"]).spec
         move = Move.UNDO_APPROVE if review["verdict"] == "approve" else Move.UNDO_REJECT
         changes = {"has_action": False, "ready_at": now()}
         # What was changed with the approval is as the work had left it.
@@ -94,9 +99,16 @@ class Decisions:
                 decider_kind=None,
                 decider=None,
                 undo_until=None,
+                due_at=due_from_now(spec) if spec.review.due else review["due_at"],
                 **({"data": None} if before else {}),
             )
         )
+
+    def approve_by_clock(self, tx: Connection, task: RowMapping, review: RowMapping, spec: TypeSpec, note: str) -> None:
+        """The type says that a review which nobody answers in time is approved."""
+        verdict = Verdict("approve", reason=note)
+        self._mark(tx, review, verdict, CLOCK, TIMER.channel, spec.review.grace)
+        self._move(tx, task, review, verdict, CLOCK, TIMER.channel, spec, spec.review.grace, None)
 
     def require(self, tx: Connection, task: RowMapping, review: RowMapping, actor: Actor) -> None:
         """Raise NotEligible unless this actor may decide the open review."""

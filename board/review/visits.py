@@ -57,7 +57,7 @@ class Visits:
                 content_hash=content_hash(tx, self._catalogue, task),
                 operation=details.get("operation"),
                 data={"form": details["form"]} if "form" in details else None,
-                due_at=_looks_again_at(tx, details["form"]) if "form" in details else None,
+                due_at=_looks_again_at(tx, details["form"]) if "form" in details else due_from_now(spec),
                 opened_at=now(),
             )
         )
@@ -81,6 +81,10 @@ def risk_of(spec: TypeSpec, task: RowMapping, connection: Connection) -> str:
         return "high"
     risk = str(risk).strip().lower()
     return risk if risk in RISKS else "high"
+
+
+def due_from_now(spec: TypeSpec) -> Any:
+    return None if spec.review.due is None else now(spec.review.due)
 
 
 def _looks_again_at(tx: Connection, form: dict[str, Any]) -> datetime | None:

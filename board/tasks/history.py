@@ -67,6 +67,8 @@ KINDS: dict[Move, str] = {
     Move.FINISH: "done",
     Move.REVISE: "revised",
     Move.REJECT: "rejected",
+    Move.EXPIRE: "review_expired",
+    Move.EXPIRE_FAILED: "review_expired",
     Move.UNDO_APPROVE: "decision_undone",
     Move.UNDO_REJECT: "decision_undone",
     Move.HAPPENED: "confirmed_happened",

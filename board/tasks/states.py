@@ -67,6 +67,8 @@ class Move(StrEnum):
     FINISH = "finish"
     REVISE = "revise"
     REJECT = "reject"
+    EXPIRE = "expire"  # nobody decided in time, and the type says: cancelled
+    EXPIRE_FAILED = "expire_failed"  # the same, and the type says: failed
     UNDO_APPROVE = "undo_approve"
     UNDO_REJECT = "undo_reject"
     HAPPENED = "happened"  # unknown outcome: it did happen, nothing is left to do
@@ -140,11 +142,13 @@ RULES: dict[Move, Rule] = {
     Move.RESCUE: _rule({_S.RUNNING}, _S.RETRYING, {_A.SWEEP}),
     Move.GIVE_UP: _rule({_S.RUNNING}, _S.FAILED, {_A.SWEEP}),
     Move.STOP: _rule({_S.RUNNING}, _S.CANCELLED, {_A.WORKER, _A.SWEEP}),
-    Move.APPROVE: _rule({_S.NEEDS_REVIEW}, _S.PENDING, {_A.REVIEWER}, phases=_WORK, to_phase=_P.ACT),
+    Move.APPROVE: _rule({_S.NEEDS_REVIEW}, _S.PENDING, {_A.REVIEWER, _A.TIMER}, phases=_WORK, to_phase=_P.ACT),
     Move.ANSWER: _rule({_S.NEEDS_REVIEW}, _S.PENDING, {_A.REVIEWER, _A.TIMER}, phases=_WORK),
     Move.FINISH: _rule({_S.PENDING}, _S.DONE, {_A.TIMER}, phases=_ACT),
     Move.REVISE: _rule({_S.NEEDS_REVIEW}, _S.PENDING, {_A.REVIEWER}, to_phase=_P.WORK),
     Move.REJECT: _rule({_S.NEEDS_REVIEW}, _S.CANCELLED, {_A.REVIEWER}),
+    Move.EXPIRE: _rule({_S.NEEDS_REVIEW}, _S.CANCELLED, {_A.TIMER}),
+    Move.EXPIRE_FAILED: _rule({_S.NEEDS_REVIEW}, _S.FAILED, {_A.TIMER}),
     Move.UNDO_APPROVE: _rule({_S.PENDING}, _S.NEEDS_REVIEW, {_A.REVIEWER}, phases=_ACT, to_phase=_P.WORK),
     Move.UNDO_REJECT: _rule({_S.CANCELLED}, _S.NEEDS_REVIEW, {_A.REVIEWER}),
     Move.HAPPENED: _rule({_S.NEEDS_REVIEW}, _S.DONE, {_A.REVIEWER}),

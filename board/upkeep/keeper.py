@@ -13,7 +13,8 @@ from board.catalogue.store import Catalogue
 from board.db.engine import Database
 from board.effects import waits, withdrawals
 from board.files.ledger import Files
-from board.review import forms
+from board.review import forms, overdue
+from board.review.decide import Decisions
 from board.tasks.intake import Intake
 from board.tasks.ledger import Ledger
 from board.upkeep import ageing, sweep
@@ -68,6 +69,7 @@ class Keeper:
         lease: float,
         forget_workers: Callable[[], None],
         files: Files,
+        decisions: Decisions,
         call_off: Callable[[], None],
         rebuild: Rebuild | None = None,
     ) -> None:
@@ -109,6 +111,13 @@ class Keeper:
                 sign=withdrawals.any_due(),
             ),
             Chore("look at expired forms", lambda: _expired_forms(db, ledger), FORMS_SECONDS, alone=True),
+            Chore(
+                "look at overdue reviews",
+                lambda: overdue.look(db, ledger, catalogue, decisions),
+                MISSED_SECONDS,
+                alone=True,
+                sign=overdue.any_due(),
+            ),
             Chore("archive old tasks", self._archive_old, ARCHIVE_SECONDS, alone=True),
             Chore("forget workers", forget_workers, FORGET_SECONDS, alone=True),
             Chore("forget firings", firing.forget, FORGET_SECONDS, alone=True),

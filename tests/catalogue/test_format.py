@@ -91,8 +91,6 @@ def test_what_is_taken(part: dict[str, Any]) -> None:
     [
         ({"owner": "sales"}, "owner"),
         ({"fields": [{"name": "region", "kind": "choice", "options": ["EU", "CN"]}]}, "fields"),
-        ({"review": {"due": "4h"}}, "review.due"),
-        ({"review": {"on_expire": "cancel"}}, "review.on_expire"),
         ({"action": {"use": "file.put"}}, "action.use"),
     ],
     ids=str,
@@ -108,6 +106,10 @@ def test_what_is_not_served_yet_says_so(part: dict[str, Any], path: str) -> None
     [
         ({"colour": "red"}, "colour"),
         ({"review": {"risk": "huge"}}, "review"),
+        ({"review": {"on_expire": "cancel"}}, "review"),
+        ({"review": {"due": "0s"}}, "review"),
+        ({"review": {"due": "4h", "on_expire": "approve", "approvals": 2}}, "review"),
+        ({"review": {"due": "4h", "on_expire": "approve", "risk": "high"}}, "review"),
         ({"review": {"approvals": 0}}, "review.approvals"),
         ({"name": "a b"}, "name"),
         ({"name": ""}, "name"),

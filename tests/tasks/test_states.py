@@ -30,6 +30,8 @@ TABLE = [
     (Move.FINISH, "pending", (ACT,), "done", None),
     (Move.REVISE, "needs_review", (WORK, ACT), "pending", WORK),
     (Move.REJECT, "needs_review", (WORK, ACT), "cancelled", None),
+    (Move.EXPIRE, "needs_review", (WORK, ACT), "cancelled", None),
+    (Move.EXPIRE_FAILED, "needs_review", (WORK, ACT), "failed", None),
     (Move.UNDO_APPROVE, "pending", (ACT,), "needs_review", WORK),
     (Move.UNDO_REJECT, "cancelled", (WORK, ACT), "needs_review", None),
     (Move.HAPPENED, "needs_review", (WORK, ACT), "done", None),

@@ -57,6 +57,8 @@ EVENT = {
     "revised": N_("Sent back with an instruction"),
     "rejected": N_("Rejected"),
     "decision_undone": N_("The decision was undone"),
+    "review_expired": N_("Nobody decided in time"),
+    "review_overdue": N_("The review is overdue"),
     "approval_given": N_("Approved by one of several"),
     "approval_taken_back": N_("An approval was taken back"),
     "confirmed_happened": N_("A person said that it happened"),
