@@ -35,6 +35,7 @@ from board.queue.ledger_queue import LedgerQueue
 from board.queue.waiting import Waiting
 from board.queue.wanted import Queue
 from board.review.decide import Decisions
+from board.review.holding import Holding
 from board.review.read import open_summaries
 from board.review.resolve import Resolutions
 from board.review.visits import Visits
@@ -95,6 +96,7 @@ class Board:
     visits: Visits
     intake: Intake
     decisions: Decisions
+    holding: Holding
     resolutions: Resolutions
     claims: Claims
     outside_calls: OutsideCalls
@@ -341,6 +343,7 @@ def open_board(settings: Settings, *, handlers: Callable[[], Mapping[str, Handle
         visits=visits,
         intake=intake,
         decisions=decisions,
+        holding=Holding(ledger, catalogue),
         resolutions=Resolutions(ledger, decisions),
         outside_calls=OutsideCalls(db, ledger, catalogue),
         incoming=Incoming(db, ledger, signals.send),

@@ -61,6 +61,8 @@ _DECISION_STATUS = {
     "answer_does_not_fit": 422,
     "not_editable": 422,
     "edit_does_not_fit": 422,
+    "bad_time": 422,
+    "unknown_assignee": 422,
 }
 
 

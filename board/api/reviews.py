@@ -48,19 +48,19 @@ def list_reviews(
     request: Request,
     board: TheBoard,
     actor: TheActor,
-    status: Annotated[Literal["open", "decided"], Query()] = "open",
+    status: Annotated[Literal["open", "snoozed", "decided"], Query()] = "open",
     type: Several = None,
     mine: bool = False,
     limit: Limit = DEFAULT_LIMIT,
     cursor: Cursor = None,
 ) -> JSONResponse:
-    """Reviews with their tasks: open ones in the inbox's order, or decided ones, the latest first.
+    """Reviews with their tasks: open ones in the inbox's order, those put aside, or decided ones, the latest first.
 
-    mine: of the tasks assigned to you.
+    mine: of the tasks assigned to you or to a group of yours.
     """
     actor.require(Act.READ)
     with board.db.read() as connection:
-        theirs = (actor.identity, actor.name) if mine else ()
+        theirs = read.names_of(connection, actor) if mine else ()
         page = read.inbox(connection, status=status, types=split(type), assignees=theirs, cursor=cursor, limit=limit)
         data = [_document(board, connection, row, actor, attempts=False) for row in page.rows]
     return listing(data, page.next_cursor, request)
@@ -80,15 +80,15 @@ def post_decision(review_id: str, body: DecisionIn, board: TheBoard, actor: TheR
     if body.version is None or body.content_hash is None:
         missing = "version" if body.version is None else "content_hash"
         raise field_error(missing, f"{missing} is missing; send the one of the review that was shown.", "invalid_field")
-    return decide(board, actor, _number(review_id), body)
+    return decide(board, actor, number_of(review_id), body)
 
 
 @router.post("/reviews/{review_id}/undo")
 def undo(review_id: str, board: TheBoard, actor: TheActor) -> JSONResponse:
     """Take your approval or rejection back inside its grace time, before anything was sent."""
     with board.db.write() as tx:
-        board.decisions.undo(tx, _number(review_id), actor, CHANNEL)
-    return _task_answer(board, _number(review_id), repeated=False)
+        board.decisions.undo(tx, number_of(review_id), actor, CHANNEL)
+    return _task_answer(board, number_of(review_id), repeated=False)
 
 
 def decide(board: Board, actor: Actor, review_id: int, body: DecisionIn) -> JSONResponse:
@@ -123,17 +123,21 @@ def _task_answer(board: Board, review_id: int, *, repeated: bool) -> JSONRespons
     return ok(document | ({"repeated": True} if repeated else {}))
 
 
-def _number(review_id: str) -> int:
+def number_of(review_id: str) -> int:
     if not _ID.fullmatch(review_id):
         raise ApiError(404, "not_found", "There is no such review.")
     return int(review_id)
 
 
 def _review(connection: Any, review_id: str) -> Any:
-    row = read.by_id(connection, _number(review_id))
+    row = read.by_id(connection, number_of(review_id))
     if row is None:
         raise ApiError(404, "not_found", "There is no such review.")
     return row
+
+
+def document_of(board: Board, connection: Any, review_id: str, actor: Actor) -> dict[str, Any]:
+    return _document(board, connection, _review(connection, review_id), actor)
 
 
 def _document(board: Board, connection: Any, row: Any, actor: Actor, *, attempts: bool = True) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from board.effects import callbacks
 from board.review import approvals, edits, forms, standing, unknown
 from board.review.models import reviews
 from board.review.policy import Question, may_decide
-from board.review.verdict import DecisionRefused, ReasonClass, Verdict, check, is_repeat, too_late
+from board.review.verdict import DecisionRefused, ReasonClass, Verdict, check, is_repeat, refuse_held, too_late
 from board.review.visits import due_from_now
 from board.tasks.history import TIMER, By, record
 from board.tasks.ledger import Ledger
@@ -49,6 +49,7 @@ class Decisions:
         if verdict.verdict == "approve" and actor.identity in asked.approved:
             return True
         check(review, verdict, standing.of(tx, actor, asked))
+        refuse_held(tx, review, actor)
         if verdict.verdict == "approve" and asked.needed > 1:
             self._refuse_edits(verdict, asked)
             approvals.give(tx, review, actor.identity)
@@ -95,6 +96,8 @@ class Decisions:
                 version=reviews.c.version + 1,  # a late repeat of the undone decision must not count again
                 verdict=None,
                 decided_version=None,
+                claimed_by=None,
+                claimed_until=None,
                 decided_at=None,
                 decider_kind=None,
                 decider=None,

@@ -56,6 +56,9 @@ class Review(SQLModel, table=True):
     )
     due_at: datetime | None = time_field()
     opened_at: datetime = time_field(nullable=False)
+    claimed_by: str | None = Field(default=None, max_length=200)  # counts until claimed_until
+    claimed_until: datetime | None = time_field()
+    snoozed_until: datetime | None = time_field()
     verdict: str | None = Field(default=None, max_length=16)
     decided_version: int | None = None
     decided_at: datetime | None = time_field()

@@ -71,7 +71,7 @@ def _expire(tx: Connection, ledger: Ledger, catalogue: Catalogue, decisions: Dec
             decisions.approve_by_clock(tx, task, review, spec, note)
         case _:
             again = spec.review.due or _ONE_DAY
-            tx.execute(update(reviews).where(reviews.c.id == review_id).values(due_at=now(again)))
+            tx.execute(update(reviews).where(reviews.c.id == review_id).values(due_at=now(again), snoozed_until=None))
             record(tx, task["id"], "review_overdue", TIMER, note=note, data=details)
     return True
 

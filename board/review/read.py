@@ -6,17 +6,20 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import Connection, RowMapping, case, func, literal, select, text
+from sqlalchemy import ColumnElement, Connection, RowMapping, case, func, literal, or_, select, text
 
+from board.access import groups
 from board.access.rights import Actor
 from board.catalogue.spec import TypeSpec
 from board.catalogue.store import Catalogue
+from board.db.clock import now
 from board.db.pages import DEFAULT_LIMIT, Key, Page, after, page
 from board.review import approvals, standing
 from board.review.content import consequence
 from board.review.forms import form_of
 from board.review.models import reviews
 from board.review.policy import VERDICTS, Reason
+from board.review.verdict import holder
 from board.tasks.models import task_data, tasks
 from board.tasks.states import Status
 from board.tasks.view import time
@@ -75,15 +78,17 @@ def inbox(
     Open ones: what is due first, then the highest risk, then the aged priority, then age. Decided ones: the latest
     decision first. assignees: only of tasks that are assigned to one of these.
     """
-    if status == "open":
+    if status in ("open", "snoozed"):
         keys = [Key(_DUE, "due_order"), Key(_RISK, "risk_order"), Key(tasks.c.lane, "lane"), Key(reviews.c.id, "id")]
         found = select(reviews.c.id, tasks.c.lane, _DUE.label("due_order"), _RISK.label("risk_order")).where(IS_OPEN)
     else:
         keys = [Key(reviews.c.decided_at, "decided_at", True), Key(reviews.c.id, "id", True)]
         found = select(reviews.c.id, reviews.c.decided_at).where(reviews.c.status == status)
-    if status == "open" or types or assignees:
+    if status != "decided" or types or assignees:
         found = found.join(tasks, tasks.c.id == reviews.c.task)
-    if status == "open":
+    if status != "decided":
+        aside = reviews.c.snoozed_until > now()
+        found = found.where(aside if status == "snoozed" else _not_aside())
         # True of every open review. Said, so that its task is found among those that wait and not among all.
         found = found.where(tasks.c.status == Status.NEEDS_REVIEW)
     if types:
@@ -99,16 +104,26 @@ def inbox(
     return page(connection.execute(query).mappings().all(), keys, limit)
 
 
+def _not_aside() -> ColumnElement[bool]:
+    return or_(reviews.c.snoozed_until.is_(None), reviews.c.snoozed_until <= now())
+
+
 def count_open(connection: Connection) -> int:
-    return connection.execute(select(func.count()).select_from(reviews).where(IS_OPEN)).scalar_one()
+    """Those in the inbox: without what is put aside."""
+    return connection.execute(select(func.count()).select_from(reviews).where(IS_OPEN, _not_aside())).scalar_one()
 
 
 def count_newer(connection: Connection, since: int, type_name: str | None) -> int:
     """Open reviews that were asked for after the one with the id `since`; of one type, or of all."""
-    query = select(func.count()).select_from(reviews).where(IS_OPEN, reviews.c.id > since)
+    query = select(func.count()).select_from(reviews).where(IS_OPEN, reviews.c.id > since, _not_aside())
     if type_name is not None:
         query = query.join(tasks, tasks.c.id == reviews.c.task).where(tasks.c.type == type_name)
     return connection.execute(query).scalar_one()
+
+
+def names_of(connection: Connection, actor: Actor) -> tuple[str, ...]:
+    """Under what names a task may be assigned to this actor: his own, and those of his groups."""
+    return (actor.identity, actor.name, *sorted(groups.of(connection, actor.identity)))
 
 
 def newest_open(connection: Connection) -> int | None:
@@ -143,6 +158,7 @@ def document(
     """A review as the contract shows it to this actor; `task` and the attempts are added by the caller."""
     spec = catalogue.version(connection, task_row["type"], task_row["type_version"]).spec
     decided = row["status"] == "decided"
+    held = holder(connection, row) if row["status"] == "open" else None
     asked = standing.question(connection, spec, task_row, row) if row["status"] == "open" else None
     return {
         "id": str(row["id"]),
@@ -162,7 +178,9 @@ def document(
         "max_rounds": spec.review.max_rounds,
         "due_at": time(row["due_at"]),
         "opened_at": time(row["opened_at"]),
-        "claimed_by": None,
+        "claimed_by": held,
+        "claimed_until": time(row["claimed_until"]) if held else None,
+        "snoozed_until": time(row["snoozed_until"]),
         "assignee": task_row["assignee"],
         "consequence": consequence(connection, catalogue, spec),
         "task": task,

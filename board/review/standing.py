@@ -7,7 +7,7 @@ from typing import Any
 from sqlalchemy import Connection, RowMapping, select
 
 from board.access import groups
-from board.access.rights import Actor
+from board.access.rights import Act, Actor
 from board.catalogue.spec import TypeSpec
 from board.review import approvals
 from board.review.policy import NotEligible, Question, Reason, verdicts
@@ -42,6 +42,12 @@ def shown(connection: Connection, actor: Actor, asked: Question) -> dict[str, An
         return {"yours": list(of(connection, actor, asked)), "not_yours": None}
     except NotEligible as error:
         return {"yours": [], "not_yours": {"why": error.why, "message": str(error)}}
+
+
+def may_speak(actor: Actor) -> None:
+    """Raise NotEligible unless this actor may write a comment."""
+    if not actor.may(Act.REVIEW) and not actor.may(Act.OPERATE):
+        raise NotEligible("You may read this but not comment on it; reviewers, operators and owners may.")
 
 
 def _makers(connection: Connection, task: RowMapping) -> frozenset[str]:

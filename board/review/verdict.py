@@ -8,7 +8,8 @@ from typing import Any, Literal
 
 from sqlalchemy import Connection, RowMapping
 
-from board.access.rights import Actor
+from board.access.rights import Act, Actor
+from board.db.clock import read_now
 from board.review import approvals, forms
 from board.tasks.view import time
 
@@ -63,6 +64,22 @@ def too_late(review: RowMapping, task: RowMapping) -> DecisionRefused:
         f"This review was closed without a decision; the task is {task['status']}.",
         [{"verdict": None, "by": None, "at": time(review["decided_at"]), "status": task["status"]}],
     )
+
+
+def holder(connection: Connection, review: RowMapping) -> str | None:
+    """Who has taken the review, and still has it."""
+    if review["claimed_by"] is None or review["claimed_until"] <= read_now(connection):
+        return None
+    return str(review["claimed_by"])
+
+
+def refuse_held(connection: Connection, review: RowMapping, actor: Actor) -> None:
+    """What a colleague has taken is not decided meanwhile; an owner may all the same."""
+    other = holder(connection, review)
+    if other not in (None, actor.identity) and not actor.may(Act.ADMIN):
+        until = time(review["claimed_until"])
+        text = f"{str(other).split(':', 1)[1]} has taken this until {until}. Take it over, or wait."
+        raise DecisionRefused("claimed", text, [{"by": other, "until": until}])
 
 
 def check(review: RowMapping, verdict: Verdict, offered: Sequence[str]) -> None:

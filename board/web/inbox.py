@@ -48,7 +48,7 @@ def list_page(
     mine: only of tasks that are assigned to the reader.
     """
     with visit.board.db.read() as connection:
-        own = (visit.actor.identity, visit.actor.name) if mine else ()
+        own = read.names_of(connection, visit.actor) if mine else ()
         types = [type] if type else ()
         page = read.inbox(connection, status=status, types=types, assignees=own, cursor=cursor or None, limit=ROWS)
         items = listed(visit, connection, page.rows)

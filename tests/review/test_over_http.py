@@ -1,11 +1,13 @@
 """Decisions as they come in over HTTP."""
 
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import httpx2
 import pytest
 
+from board.access import keys
 from board.app import build_app
 from board.ports import Job, Outcome, Success, UnknownOutcome
 from tests.rig.asgi import serve
@@ -101,3 +103,42 @@ def test_there_is_nothing_to_resolve_where_all_is_known(board: WorkingBoard, cli
     for number in ("4711", "x", "9" * 30):
         missing = client.post(f"/operations/{number}/resolve", json=body)
         assert (missing.status_code, missing.json()["code"]) == (404, "operation_not_found")
+
+
+def test_taken_put_aside_assigned_and_commented(board: WorkingBoard, client: httpx2.Client) -> None:
+    board.submit(type="echo")
+    board.wait("T-1", "needs_review")
+    review = f"/reviews/{shown(client)['id']}"
+    claimed = client.post(f"{review}/claim")
+    assert (claimed.status_code, claimed.json()["claimed_by"]) == (200, "key:bootstrap")
+    assert claimed.json()["claimed_until"] is not None
+    assert client.post(f"{review}/release").json()["claimed_by"] is None
+    aside = client.post(f"{review}/snooze", json={"until": "2100-01-01T00:00:00Z"})
+    assert (aside.status_code, aside.json()["code"]) == (422, "bad_time")
+    assert client.post(f"{review}/snooze", json={}).status_code == 422
+    soon = (datetime.now(UTC) + timedelta(hours=1)).isoformat()
+    assert client.post(f"{review}/snooze", json={"until": soon}).json()["snoozed_until"] is not None
+    assert client.get("/reviews").json()["data"] == []
+    assert [it["task_id"] for it in client.get("/reviews", params={"status": "snoozed"}).json()["data"]] == ["T-1"]
+    assert client.post(f"{review}/assign", json={"assignee": "nobody@example.org"}).status_code == 422
+    said = client.post(f"{review}/comment", json={"text": "Is the price right?"})
+    assert said.status_code == 201
+    assert client.post(f"{review}/comment", json={"text": ""}).status_code == 422
+    answer = client.post("/tasks/T-1/comments", json={"text": "It is. 是的。"})
+    assert (answer.status_code, answer.json()["by"]) == (201, "key:bootstrap")
+    comments = client.get("/tasks/T-1/comments").json()["data"]
+    assert [it["text"] for it in comments] == ["Is the price right?", "It is. 是的。"]
+    assert client.post("/reviews/999999/claim").status_code == 404
+
+
+def test_a_key_that_only_submits_comments_on_its_own_tasks_alone(board: WorkingBoard, client: httpx2.Client) -> None:
+    with board.board.db.write() as tx:
+        secret = keys.create(tx, "caller", ["submit"])
+    board.submit(type="echo")
+    board.wait("T-1", "needs_review")
+    mine = {"Authorization": f"Bearer {secret}"}
+    made = client.post("/tasks", json={"type": "echo", "task_id": "T-2"}, headers=mine)
+    assert made.status_code == 201
+    assert client.post("/tasks/T-2/comments", json={"text": "Mine."}, headers=mine).status_code == 201
+    assert client.post("/tasks/T-1/comments", json={"text": "Not mine."}, headers=mine).status_code == 404
+    assert client.post(f"/reviews/{shown(client)['id']}/claim", headers=mine).status_code == 403

@@ -30,6 +30,7 @@ _REFUSED = {
     "outcome_known": N_("It has become known meanwhile what became of it. Look at it again."),
     "not_unknown": N_("Nothing is in question here any more."),
     "rounds_spent": N_("This task has had all its rounds. Approve or reject it."),
+    "claimed": N_("A colleague has taken this review."),
     "cannot_undo": N_("This decision can no longer be undone: its time is over, or what follows has begun."),
 }
 # The sentences of board.access that reach a page.
