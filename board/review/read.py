@@ -12,7 +12,7 @@ from board.access import groups
 from board.access.rights import Actor
 from board.catalogue.spec import TypeSpec
 from board.catalogue.store import Catalogue
-from board.db.clock import now
+from board.db.clock import now, read_now
 from board.db.pages import DEFAULT_LIMIT, Key, Page, after, page
 from board.review import approvals, standing
 from board.review.content import consequence
@@ -181,6 +181,7 @@ def document(
         "claimed_by": held,
         "claimed_until": time(row["claimed_until"]) if held else None,
         "snoozed_until": time(row["snoozed_until"]),
+        "aside": row["snoozed_until"] is not None and row["snoozed_until"] > read_now(connection),
         "assignee": task_row["assignee"],
         "consequence": consequence(connection, catalogue, spec),
         "task": task,

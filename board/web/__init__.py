@@ -12,6 +12,7 @@ from board.web import (
     bulk,
     edit,
     errors,
+    holding,
     inbox,
     operations,
     ops,
@@ -32,7 +33,10 @@ def install(app: FastAPI) -> None:
     version = static_version()
     app.state.static = f"/static/{version}"
     app.state.throttle = Throttle()
-    reviewing, working = (inbox, pulse, bulk, amend, review, attachments), (audit, edit, tasks, task, operations)
+    reviewing, working = (
+        (inbox, pulse, bulk, amend, holding, review, attachments),
+        (audit, edit, tasks, task, operations),
+    )
     for module in (sign_in, *reviewing, *working, ops, preferences, settings, reference):
         app.include_router(module.router)
     app.mount("/static/{version}", VersionedFiles(version), name="static")

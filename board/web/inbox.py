@@ -25,6 +25,11 @@ def inbox_page(
     return list_page(visit, "open", type, cursor, done, mine=mine == "1")
 
 
+@router.show("/snoozed")
+def snoozed_page(visit: TheReader, type: str = "", cursor: str | None = None) -> HTMLResponse:
+    return list_page(visit, "snoozed", type, cursor)
+
+
 @router.show("/decided")
 def decided_page(visit: TheReader, type: str = "", cursor: str | None = None) -> HTMLResponse:
     return list_page(visit, "decided", type, cursor)

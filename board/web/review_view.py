@@ -10,6 +10,7 @@ from board.effects import shown
 from board.effects.addresses import masked
 from board.review import edits, follows, read
 from board.review.policy import VERDICTS, Reason
+from board.tasks.history import notes_of
 from board.tasks.read import attempt_document, attempts_of, by_internal_id
 from board.web import audit, hidden, prose
 from board.web.attachments import attachments
@@ -19,6 +20,9 @@ from board.web.tree import Node, tree
 from board.web.visit import Visit
 from board.web.wording.refusals import not_eligible
 
+_MOST_COMMENTS = 100  # the last ones; all of them stand in the history
+# For how long a review can be put aside on the page, in hours; the API takes any time.
+HOURS = (1, 4, 24, 72, 168)
 Row = Any  # a row of `reviews` or `tasks`; its real type belongs to the rooms that ask the database
 
 
@@ -89,7 +93,14 @@ def detail(visit: Visit, connection: Any, row: Row, *, raw: bool = False) -> dic
         "audit": audit.panel(connection, row["task"], visits),
         "undo_seconds": undo_seconds(visit, row, moment),
         "not_yours": _not_yours(visit, document),
+        "hours": HOURS,
+        "comments": [_comment(event) for event in notes_of(connection, row["task"], _MOST_COMMENTS)],
     }
+
+
+def _comment(event: Any) -> dict[str, Any]:
+    text = hidden.strip(event["note"], hidden.Found())
+    return {"by": f"{event['actor_kind']}:{event['actor_name']}", "at": event["at"], "text": text}
 
 
 def _not_yours(visit: Visit, document: dict[str, Any]) -> str | None:

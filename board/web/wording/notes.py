@@ -12,6 +12,7 @@ _NOTES = {
     "run_now": N_("The task runs as soon as a worker is free."),
     "saved": N_("The payload was saved."),
     "saved_and_run": N_("The payload was saved, and the work begins anew with it."),
+    "snoozed": N_("The review is put aside and comes back by itself."),
     "answered": N_("Your answer is kept, with its reason."),
     "resent": N_("The call goes out again now."),
     "settings_saved": N_("Your settings were saved."),

@@ -1,0 +1,70 @@
+"""Taken, put aside, assigned and commented on the page of a review, without JavaScript."""
+
+from board.access import groups
+from tests.web.conftest import Site, Visitor
+
+
+def hold(visitor: Visitor, review: int, do: str, **fields: str) -> int:
+    return visitor.post(f"/reviews/{review}/hold", do=do, **fields).status_code
+
+
+def test_a_review_is_taken_taken_over_and_given_back(site: Site) -> None:
+    review = site.review()
+    anna, ben = site.visitor("reviewer", "anna"), site.visitor("reviewer", "ben")
+    assert hold(anna, review, "claim") == 303
+    assert "You have taken this until" in anna.get(f"/reviews/{review}").text
+    assert "anna@example.org has taken this until" in ben.get(f"/reviews/{review}").text
+    refused = ben.post(f"/reviews/{review}/hold", do="claim")
+    assert refused.status_code == 409
+    assert "A colleague has taken this review." in refused.text
+    answer = ben.decide(review, "approve")
+    assert answer.status_code == 409
+    assert "A colleague has taken this review." in answer.text
+    assert site.working.task()["status"] == "needs_review"
+    assert hold(ben, review, "take_over", note="I know this one.") == 303
+    assert "You have taken this until" in ben.get(f"/reviews/{review}").text
+    assert "I know this one." in anna.get(f"/reviews/{review}").text
+    assert hold(ben, review, "release") == 303
+    assert "has taken this until" not in anna.get(f"/reviews/{review}").text
+
+
+def test_what_is_put_aside_is_on_a_page_of_its_own(site: Site) -> None:
+    review = site.review()
+    visitor = site.visitor("reviewer")
+    assert hold(visitor, review, "snooze", hours="5") == 303  # none of those offered: nothing is done
+    assert "Title of T-1" in visitor.get("/").text
+    assert hold(visitor, review, "snooze", hours="4") == 303
+    assert "Title of T-1" not in visitor.get("/").text
+    aside = visitor.get("/snoozed").text
+    assert "Title of T-1" in aside
+    assert "Put aside until" in aside
+    assert hold(visitor, review, "wake") == 303
+    assert "Title of T-1" in visitor.get("/").text
+    assert "Nothing is put aside" in visitor.get("/snoozed").text
+
+
+def test_it_is_assigned_to_somebody_who_exists(site: Site) -> None:
+    review = site.review()
+    visitor = site.visitor("reviewer", "anna")
+    answer = visitor.post(f"/reviews/{review}/hold", do="assign", assignee="nobody@example.org")
+    assert answer.status_code == 409
+    assert "no user and no group" in answer.text
+    with site.working.board.db.write() as tx:
+        groups.add(tx, "sales")
+        groups.join(tx, "sales", "anna@example.org")
+    assert hold(visitor, review, "assign", assignee="sales") == 303
+    assert "Title of T-1" in visitor.get("/?mine=1").text
+    assert "Title of T-1" not in site.visitor("reviewer", "ben").get("/?mine=1").text
+
+
+def test_comments_are_shown_as_text_and_only_for_whoever_may_speak(site: Site) -> None:
+    review = site.review()
+    visitor, viewer = site.visitor("reviewer"), site.visitor("viewer")
+    assert hold(visitor, review, "comment", text="<b>Look</b> at the price.") == 303
+    assert hold(visitor, review, "comment", text="   ") == 303
+    page = viewer.get(f"/reviews/{review}").text
+    assert "&lt;b&gt;Look&lt;/b&gt; at the price." in page
+    assert 'name="text"' not in page
+    assert hold(viewer, review, "comment", text="No.") == 403
+    assert hold(viewer, review, "claim") == 403
+    assert site.working.kinds().count("note") == 1
