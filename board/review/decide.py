@@ -98,6 +98,7 @@ class Decisions:
                 decided_version=None,
                 claimed_by=None,
                 claimed_until=None,
+                snoozed_until=None,
                 decided_at=None,
                 decider_kind=None,
                 decider=None,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, RowMapping, Select, select, update
@@ -9,7 +10,7 @@ from sqlalchemy import ColumnElement, Connection, RowMapping, Select, select, up
 from board.catalogue.spec import TypeSpec
 from board.catalogue.store import Catalogue
 from board.db.clock import now, read_now
-from board.db.engine import Database
+from board.db.engine import AWAY, Database
 from board.review.decide import Decisions
 from board.review.models import reviews
 from board.review.policy import VERDICTS, Reason
@@ -18,6 +19,8 @@ from board.tasks.history import TIMER, record
 from board.tasks.ledger import Ledger
 from board.tasks.states import Move
 from board.tasks.view import time
+
+log = logging.getLogger(__name__)
 
 # Reviews in one look; each is a transaction of its own, so that a decision meanwhile waits for one of them at most.
 AT_ONCE = 200
@@ -43,8 +46,13 @@ def look(db: Database, ledger: Ledger, catalogue: Catalogue, decisions: Decision
         found = connection.execute(_due().limit(AT_ONCE)).scalars().all()
     count = 0
     for review in found:
-        with db.write() as tx:
-            count += _expire(tx, ledger, catalogue, decisions, review)
+        try:
+            with db.write() as tx:
+                count += _expire(tx, ledger, catalogue, decisions, review)
+        except AWAY:
+            raise
+        except Exception:  # one that resists is left and said; it holds up no other
+            log.exception("the overdue review %s cannot be moved on", review)
     return count
 
 

@@ -151,3 +151,13 @@ def test_none_of_it_after_the_decision(working: OpenWorking) -> None:
         assert error.code == "already_decided"
     do(board, "comment", review, "Well done.", LI)
     assert (board.events()[-1]["kind"], board.events()[-1]["note"]) == ("note", "Well done.")
+
+
+def test_what_was_put_aside_and_decided_is_back_after_an_undo(working: OpenWorking) -> None:
+    board, review = reviewed(working)
+    with board.board.db.read() as connection:
+        moment = read_now(connection)
+    do(board, "snooze", review, moment + timedelta(hours=1), LI)
+    board.decide("T-1", "approve", LI)
+    board.undo("T-1", LI)
+    assert listed(board) == [review]

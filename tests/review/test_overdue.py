@@ -189,3 +189,25 @@ def test_a_person_and_the_clock_at_once_are_one_outcome(working: OpenWorking) ->
         late = (number, "already_decided") in refused
         assert board.task(f"T-{number}")["status"] == ("cancelled" if late else "done")
         assert board.kinds(f"T-{number}").count("review_expired") == int(late)
+
+
+def test_one_that_resists_holds_up_no_other(working: OpenWorking, monkeypatch: pytest.MonkeyPatch) -> None:
+    board = working(start=False)
+    board.type("trial", use="none", review={"due": "1h", "on_expire": "cancel"})
+    board.submit("T-1")
+    board.submit("T-2")
+    board.start()
+    for name in ("T-1", "T-2"):
+        board.wait(name, "needs_review")
+    board.stop()
+    broken, whole = board.task("T-1")["id"], board.board.ledger.lock
+
+    def lock(tx: Any, task: int) -> Any:
+        if task == broken:
+            raise ValueError("It cannot be read.")
+        return whole(tx, task)
+
+    monkeypatch.setattr(board.board.ledger, "lock", lock)
+    board.at(HOUR + 1)
+    assert look(board) == 1
+    assert [board.task(name)["status"] for name in ("T-1", "T-2")] == ["needs_review", "cancelled"]
