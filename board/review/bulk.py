@@ -22,7 +22,8 @@ MOST = 100
 @dataclass(frozen=True, slots=True)
 class Plan:
     """together: rows of reviews that may be approved at once, with `type`, `title`, `task_id` and `payload` of their
-    tasks. apart: the others, each with why: not_open, not_offered, risk, other_type, other_shape, too_many."""
+    tasks. apart: the others, each with why: not_open, not_offered, risk, other_type, other_shape,
+    not_eligible, several, too_many."""
 
     together: list[RowMapping]
     apart: list[tuple[RowMapping, str]]
@@ -45,8 +46,11 @@ class Report:
     refused: list[tuple[int, str]]
 
 
-def plan(connection: Connection, ids: Sequence[int]) -> Plan:
-    """The type and the shape of the payload (its names) are those of the first that may be approved at all."""
+def plan(connection: Connection, decisions: Decisions, ids: Sequence[int], actor: Actor) -> Plan:
+    """What this actor may approve together.
+
+    The type and the shape of the payload (its names) are those of the first that may be approved at all.
+    """
     columns = (tasks.c.type, tasks.c.title, tasks.c.task_id, task_data.c.payload)
     query = select(reviews, *columns).join(tasks, tasks.c.id == reviews.c.task)
     query = query.join(task_data, task_data.c.task == reviews.c.task).where(reviews.c.id.in_(ids))
@@ -54,6 +58,8 @@ def plan(connection: Connection, ids: Sequence[int]) -> Plan:
     made = Plan([], [])
     for row in (found[review] for review in dict.fromkeys(ids) if review in found):
         why = _apart(row, made.together[0] if made.together else None)
+        if why is None:
+            why = decisions.apart(connection, row, actor)
         if why is None and len(made.together) == MOST:
             why = "too_many"
         if why is None:
@@ -88,7 +94,7 @@ def approve(db: Database, decisions: Decisions, pins: Sequence[Pin], actor: Acto
     """
     may_decide(actor)
     with db.read() as connection:
-        allowed = {row["id"] for row in plan(connection, [pin.review for pin in pins]).together}
+        allowed = {row["id"] for row in plan(connection, decisions, [pin.review for pin in pins], actor).together}
     report = Report([], [])
     for pin in pins:
         try:

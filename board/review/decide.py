@@ -12,13 +12,14 @@ from board.catalogue.store import Catalogue
 from board.db.clock import now, read_now
 from board.effects import callbacks
 from board.review import approvals, edits, forms, standing, unknown
+from board.review.content import content_hash
 from board.review.models import reviews
-from board.review.policy import Question, may_decide
+from board.review.policy import NotEligible, Question, may_decide
 from board.review.verdict import DecisionRefused, ReasonClass, Verdict, check, is_repeat, refuse_held, too_late
 from board.review.visits import due_from_now
 from board.tasks.history import TIMER, By, record
 from board.tasks.ledger import Ledger
-from board.tasks.models import attempts
+from board.tasks.models import attempts, tasks
 from board.tasks.states import IllegalMove, Move
 from board.tasks.view import data_of, time
 
@@ -48,7 +49,8 @@ class Decisions:
         asked = standing.question(tx, spec, task, review)
         if verdict.verdict == "approve" and actor.identity in asked.approved:
             return True
-        check(review, verdict, standing.of(tx, actor, asked))
+        content = content_hash(tx, self._catalogue, task)
+        check(review, verdict, standing.of(tx, actor, asked), content)
         refuse_held(tx, review, actor)
         if verdict.verdict == "approve" and asked.needed > 1:
             self._refuse_edits(verdict, asked)
@@ -58,7 +60,7 @@ class Decisions:
                 return False
         edited = self._edited(tx, task, review, verdict, spec) if verdict.edits else None
         grace = spec.review.grace if verdict.verdict in ("approve", "reject") else 0.0
-        self._mark(tx, review, verdict, actor, channel, grace)
+        self._mark(tx, review, verdict, actor, channel, grace, content)
         self._move(tx, task, review, verdict, actor, channel, spec, grace, edited)
         return False
 
@@ -111,13 +113,27 @@ class Decisions:
     def approve_by_clock(self, tx: Connection, task: RowMapping, review: RowMapping, spec: TypeSpec, note: str) -> None:
         """The type says that a review which nobody answers in time is approved."""
         verdict = Verdict("approve", reason=note)
-        self._mark(tx, review, verdict, CLOCK, TIMER.channel, spec.review.grace)
+        content = content_hash(tx, self._catalogue, task)
+        self._mark(tx, review, verdict, CLOCK, TIMER.channel, spec.review.grace, content)
         self._move(tx, task, review, verdict, CLOCK, TIMER.channel, spec, spec.review.grace, None)
 
     def require(self, tx: Connection, task: RowMapping, review: RowMapping, actor: Actor) -> None:
         """Raise NotEligible unless this actor may decide the open review."""
         spec = self._catalogue.version(tx, task["type"], task["type_version"]).spec
         standing.of(tx, actor, standing.question(tx, spec, task, review))
+
+    def apart(self, connection: Connection, review: RowMapping, actor: Actor) -> str | None:
+        """Why this actor does not approve the open review together with others: not_eligible, or several (it takes
+        more than one approval)."""
+        task = connection.execute(select(tasks).where(tasks.c.id == review["task"])).mappings().one()
+        spec = self._catalogue.version(connection, task["type"], task["type_version"]).spec
+        if spec.review.approvals > 1:
+            return "several"
+        try:
+            standing.of(connection, actor, standing.question(connection, spec, task, review))
+        except NotEligible:
+            return "not_eligible"
+        return None
 
     # -- parts ----------------------------------------------------------------------------------------------------
 
@@ -161,7 +177,9 @@ class Decisions:
         return result
 
     @staticmethod
-    def _mark(tx: Connection, review: RowMapping, verdict: Verdict, actor: Actor, channel: str, grace: float) -> None:
+    def _mark(
+        tx: Connection, review: RowMapping, verdict: Verdict, actor: Actor, channel: str, grace: float, content: str
+    ) -> None:
         tx.execute(
             update(reviews)
             .where(reviews.c.id == review["id"], reviews.c.status == "open", reviews.c.version == review["version"])
@@ -169,6 +187,7 @@ class Decisions:
                 status="decided",
                 verdict=verdict.verdict,
                 decided_version=review["version"],
+                content_hash=content,
                 decided_at=now(),
                 decider_kind=actor.kind,
                 decider=actor.identity,

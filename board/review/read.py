@@ -15,7 +15,7 @@ from board.catalogue.store import Catalogue
 from board.db.clock import now, read_now
 from board.db.pages import DEFAULT_LIMIT, Key, Page, after, page
 from board.review import approvals, standing
-from board.review.content import consequence
+from board.review.content import consequence, content_hash
 from board.review.forms import form_of
 from board.review.models import reviews
 from board.review.policy import VERDICTS, Reason
@@ -173,7 +173,9 @@ def document(
         "approvals": _approvals(connection, spec, row),
         "operation_id": str(row["operation"]) if row["operation"] else None,
         "version": row["version"],
-        "content_hash": row["content_hash"],
+        "content_hash": content_hash(connection, catalogue, task_row)
+        if row["status"] == "open"
+        else row["content_hash"],
         "round": row["round"],
         "max_rounds": spec.review.max_rounds,
         "due_at": time(row["due_at"]),

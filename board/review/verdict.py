@@ -82,17 +82,19 @@ def refuse_held(connection: Connection, review: RowMapping, actor: Actor) -> Non
         raise DecisionRefused("claimed", text, [{"by": other, "until": until}])
 
 
-def check(review: RowMapping, verdict: Verdict, offered: Sequence[str]) -> None:
+def check(review: RowMapping, verdict: Verdict, offered: Sequence[str], content: str) -> None:
+    """content: the hash of what the review is about now. The address that an action calls may have changed meanwhile,
+    which no write of the task or the review tells."""
     if verdict.verdict not in offered:
         raise DecisionRefused(
             "verdict_not_offered", f"“{verdict.verdict}” is not offered here; possible are: {', '.join(offered)}."
         )
     changed = verdict.version not in (None, review["version"])
-    if changed or verdict.content_hash not in (None, review["content_hash"]):
+    if changed or verdict.content_hash not in (None, content):
         raise DecisionRefused(
             "review_changed",
             "What you decided about has changed meanwhile. Look at it again, then decide.",
-            [{"version": review["version"], "content_hash": review["content_hash"]}],
+            [{"version": review["version"], "content_hash": content}],
         )
     if verdict.verdict == "answer" and (form := forms.form_of(review)) is not None:
         try:

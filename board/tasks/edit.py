@@ -107,7 +107,10 @@ def _columns(
             case "payload":
                 _check_payload(tx, catalogue, row, value)
                 data |= {"payload": value, "payload_hash": payload_hash(value)}
-                changes["phase"] = Phase.WORK  # what was approved before is not this: a requeue starts anew
+                if row["status"] != Status.NEEDS_REVIEW:
+                    # What was approved before is not this: a requeue starts anew. While a person is asked about an
+                    # action, it is still that action which has happened or not.
+                    changes["phase"] = Phase.WORK
                 changes |= _key(tx, catalogue, row, value)
             case _:
                 changes[name] = value

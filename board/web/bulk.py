@@ -30,7 +30,7 @@ def preview(visit: TheReader, r: Annotated[list[str] | None, Query()] = None) ->
     if not ids:
         return visit.go("/", note="none_selected")
     with visit.board.db.read() as connection:
-        plan = bulk.plan(connection, ids)
+        plan = bulk.plan(connection, visit.board.decisions, ids, visit.actor)
         together = [_line(visit, connection, row) for row in plan.together]
         apart = [(_line(visit, connection, row), why) for row, why in plan.apart]
     return visit.page("bulk.html", together=together, apart=apart, report=None, most=bulk.MOST)

@@ -42,7 +42,12 @@ def test_one_type_one_shape_low_risk_and_open(board: WorkingBoard) -> None:
         tx.execute(update(reviews).where(reviews.c.id == risky).values(risk="medium"))
     board.decide("T-6", "approve")
     with board.board.db.read() as connection:
-        plan = bulk.plan(connection, [first, same, other_type, other_shape, risky, decided, first, 999_999])
+        plan = bulk.plan(
+            connection,
+            board.board.decisions,
+            [first, same, other_type, other_shape, risky, decided, first, 999_999],
+            LI,
+        )
     assert [row["id"] for row in plan.together] == [first, same]
     assert [(row["id"], why) for row, why in plan.apart] == [
         (other_type, "other_type"),
@@ -56,7 +61,7 @@ def test_no_more_than_a_person_can_look_through(board: WorkingBoard, monkeypatch
     monkeypatch.setattr(bulk, "MOST", 2)
     ids = [asked(board, f"T-{number}") for number in range(3)]
     with board.board.db.read() as connection:
-        plan = bulk.plan(connection, ids)
+        plan = bulk.plan(connection, board.board.decisions, ids, LI)
     assert [len(plan.together), [why for _, why in plan.apart]] == [2, ["too_many"]]
 
 
@@ -97,3 +102,16 @@ def test_only_whoever_may_decide(board: WorkingBoard) -> None:
     asked(board, "T-1")
     with pytest.raises(NotEligible):
         run(board, pin(board, "T-1"), actor=key_actor("reader", ["read"]))
+
+
+def test_what_others_decide_or_several_approve_is_left_out(board: WorkingBoard) -> None:
+    board.type("theirs", "echo", review={"when": "always", "reviewers": ["sales"]})
+    board.type("several", "echo", review={"when": "always", "approvals": 2})
+    theirs, several = asked(board, "T-1", "theirs"), asked(board, "T-2", "several")
+    with board.board.db.read() as connection:
+        plan = bulk.plan(connection, board.board.decisions, [theirs, several], LI)
+    assert plan.together == []
+    assert [(row["id"], why) for row, why in plan.apart] == [(theirs, "not_eligible"), (several, "several")]
+    report = run(board, pin(board, "T-1"), pin(board, "T-2"))
+    assert (report.done, {code for _, code in report.refused}) == ([], {"not_together"})
+    assert board.task("T-2")["status"] == "needs_review"

@@ -67,6 +67,8 @@ APART = {
     "risk": N_("Its risk is not low."),
     "other_type": N_("It is of another type than the first one."),
     "other_shape": N_("Its input has other fields than the first one."),
+    "not_eligible": N_("Others may decide this."),
+    "several": N_("It takes more than one approval."),
     "too_many": N_("It is one too many."),
 }
 REFUSED = {
