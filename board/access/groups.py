@@ -47,7 +47,7 @@ def join(tx: Connection, name: str, member: str) -> str:
 def leave(tx: Connection, name: str, member: str) -> None:
     """AccessError when there is no such group, or it has no such member."""
     group = _id(tx, name)
-    identity = member if member.startswith(("key:", "user:")) else f"user:{member.lower()}"
+    identity = member if member.startswith("key:") else f"user:{member.removeprefix('user:').lower()}"
     gone = tx.execute(delete(group_members).where(group_members.c.group == group, group_members.c.member == identity))
     if not gone.rowcount:
         raise AccessError("{member} is not in the group {name}.", code="not_found", member=member, name=name)

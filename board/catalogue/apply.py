@@ -12,8 +12,9 @@ from pydantic import ValidationError
 from sqlalchemy import Connection, func, insert, select, update
 
 from board.catalogue import plainyaml, served
+from board.catalogue.connection_spec import ConnectionSpec
 from board.catalogue.models import connections, task_types
-from board.catalogue.spec import ConnectionSpec, TypeSpec
+from board.catalogue.spec import TypeSpec
 from board.catalogue.store import Vault, connection_kinds
 from board.db.clock import now
 from board.db.locks import Turn, wait_for_turn

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from board import templating
-from board.catalogue.spec import ConnectionSpec, TypeSpec
+from board.catalogue.connection_spec import ConnectionSpec
+from board.catalogue.spec import TypeSpec
 from board.catalogue.waits import is_called_back, waits_of
 from board.effects.guard import check_never
 from board.ports import Handler, Refused

@@ -1,62 +1,13 @@
-"""The format of a task type and of a connection, as people write it in YAML. Unknown keys are refused."""
+"""The format of a task type, as people write it in YAML. Unknown keys are refused."""
 
 from __future__ import annotations
 
-import re
 from typing import Annotated, Any, Literal, get_args
-from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Discriminator, Field, Tag, model_validator
 
-from board import templating
-from board.catalogue.shape import problem_of_schema
-from board.catalogue.status_spec import StatusAnswer
-from board.effects.signing import problem_of
-from board.rates import parse_rate
-from board.settings import parse_duration
-
-NAME = re.compile(r"^[A-Za-z0-9][A-Za-z0-9._-]{0,119}$")
-
-
-def _duration(value: Any) -> float:
-    if isinstance(value, bool | int | float):
-        raise ValueError(f"“{value}” has no unit; write {value}s, {value}m or {value}h")
-    return parse_duration(value)
-
-
-def _retention(value: Any) -> float | None:
-    return None if value == "forever" else _duration(value)
-
-
-def _name(value: str) -> str:
-    if not NAME.match(value):
-        raise ValueError(
-            "use letters, digits, dot, underscore and hyphen, at most 120, starting with a letter or digit"
-        )
-    return value
-
-
-def _template(value: Any) -> Any:
-    if problem := templating.check(value):
-        raise ValueError(problem)
-    return value
-
-
-def _expression(value: str) -> str:
-    if problem := templating.check_expression(value):
-        raise ValueError(problem)
-    return value
-
-
-def _rate(value: str) -> str:
-    parse_rate(value)
-    return value
-
-
-def _schema(value: dict[str, Any]) -> dict[str, Any]:
-    if problem := problem_of_schema(value):
-        raise ValueError(problem)
-    return value
+from board.catalogue.fields import Block, CallLimits, Duration, Expression, Name, Retention, Schema, Template, Templates
+from board.catalogue.review_spec import ReviewSpec
 
 
 def _form_of_priority(value: Any) -> str:
@@ -65,18 +16,8 @@ def _form_of_priority(value: Any) -> str:
     return "template" if isinstance(value, str) and "{" in value else "value"
 
 
-Duration = Annotated[float, BeforeValidator(_duration)]
-Retention = Annotated[float | None, BeforeValidator(_retention)]
-Name = Annotated[str, AfterValidator(_name)]
-Template = Annotated[str, AfterValidator(_template)]
-Expression = Annotated[str, AfterValidator(_expression)]
-Schema = Annotated[dict[str, Any], AfterValidator(_schema)]
 Priority = Literal["P0", "P1", "P2", "P3"]
 PRIORITIES: tuple[Priority, ...] = get_args(Priority)
-
-
-class Block(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 class Title(Block):
@@ -119,7 +60,7 @@ PriorityChoice = Annotated[
 class CustomField(Block):
     name: Name
     kind: Literal["text", "number", "choice", "date", "person"] = "text"
-    options: list[str] = []
+    options: list[str] = Field(default=[])
     title: str | Title | None = None
 
 
@@ -139,7 +80,7 @@ class HandlerSpec(BaseModel):
 
     use: str
     connection: str | None = None
-    inputs: Annotated[dict[str, Any], AfterValidator(_template)] | None = None
+    inputs: Templates | None = None
     output_schema: Schema | None = None
     judgement: JudgementPaths = JudgementPaths()
     timeout: Annotated[Duration, Field(gt=0, le=86400)] = 120.0
@@ -170,15 +111,7 @@ class RetrySpec(Block):
     base: Duration = 5.0
     cap: Duration = 600.0
     on_permanent: Literal["failed", "needs_review"] = "failed"
-    rules: list[RetryRule] = []
-
-
-class CallLimits(Block):
-    """How much may run at once, begin in a time, and begin in a day of the board's zone. None: no limit."""
-
-    concurrency: int | None = Field(default=None, ge=1)
-    rate: Annotated[str, AfterValidator(_rate)] | None = None
-    per_day: int | None = Field(default=None, ge=1)
+    rules: list[RetryRule] = Field(default=[])
 
 
 class LimitsSpec(CallLimits):
@@ -192,58 +125,13 @@ class LimitsSpec(CallLimits):
     order_by: Literal["age", "size"] = "age"
 
 
-class ReviewRule(Block):
-    confidence_below: float | None = Field(default=None, ge=0, le=1)
-    risks: Literal["any"] | None = None
-    output: Expression | None = None
-
-    @model_validator(mode="after")
-    def _one(self) -> ReviewRule:
-        if len(self.model_fields_set) != 1:
-            raise ValueError("give exactly one of confidence_below, risks and output")
-        return self
-
-
-class ReviewSpec(Block):
-    """When a person is asked, and how."""
-
-    when: Literal["always", "never", "rules"] | None = None  # left out: never; for handler none: always
-    rules: list[ReviewRule] = []
-    sample: float = Field(default=0, ge=0, le=100)
-    reviewers: list[str] = []
-    approvals: int = Field(default=1, ge=1, le=20)
-    four_eyes: bool = False
-    risk: Template = "low"
-    due: Duration | None = None
-    on_expire: Literal["escalate", "cancel", "fail", "approve"] = "escalate"
-    editable: list[str] = []
-    max_rounds: int = Field(default=5, ge=1, le=100)
-    grace: Annotated[Duration, Field(ge=0, le=300)] = 10.0
-
-    @model_validator(mode="after")
-    def _says_a_risk(self) -> ReviewSpec:
-        if self.risk not in ("low", "medium", "high") and "{" not in self.risk:
-            raise ValueError("risk must be low, medium or high, or a template that gives one of them")
-        return self
-
-    @model_validator(mode="after")
-    def _expires_as_it_may(self) -> ReviewSpec:
-        if self.due is not None and self.due <= 0:
-            raise ValueError("due must be longer than nothing")
-        if self.due is None and "on_expire" in self.model_fields_set and self.on_expire != "escalate":
-            raise ValueError("on_expire needs due: without it nothing expires")
-        if self.on_expire == "approve" and (self.four_eyes or self.approvals > 1 or self.risk != "low"):
-            raise ValueError("only what one person may approve, at low risk, can be approved by the clock")
-        return self
-
-
 class ActionSpec(BaseModel):
     model_config = ConfigDict(extra="allow", frozen=True)
 
     use: str
     connection: str | None = None
     operation_key: Template | None = None
-    inputs: Annotated[dict[str, Any], AfterValidator(_template)] | None = None
+    inputs: Templates | None = None
 
     @property
     def options(self) -> dict[str, Any]:
@@ -254,7 +142,7 @@ CallbackEvent = Literal["done", "failed", "cancelled", "needs_review"]
 
 
 class CallbackSpec(Block):
-    events: list[CallbackEvent] = ["done", "failed", "cancelled"]
+    events: list[CallbackEvent] = Field(default=["done", "failed", "cancelled"])
 
 
 class TypeSpec(Block):
@@ -267,7 +155,7 @@ class TypeSpec(Block):
     priority: PriorityChoice = "P2"
     owner: str | None = None
     payload_schema: Schema | None = None
-    fields: list[CustomField] = []
+    fields: list[CustomField] = Field(default=[])
     handler: HandlerSpec
     retry: RetrySpec = RetrySpec()
     limits: LimitsSpec = LimitsSpec()
@@ -291,117 +179,3 @@ class TypeSpec(Block):
         if isinstance(self.title, Title):
             return getattr(self.title, lang, None) or self.title.en or self.title.zh_CN or self.name
         return self.title or self.name
-
-
-class BasicAuth(Block):
-    user: str
-    password: str = ""
-
-
-def _header_names(value: dict[str, str]) -> dict[str, str]:
-    for name, text in value.items():
-        if not re.fullmatch(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+", name):
-            raise ValueError(f"“{name}” is not the name of a header")
-        if not text.isprintable() or not text.isascii() or text != text.strip():
-            raise ValueError(f"the value of {name} may hold only printable ASCII characters")
-    return value
-
-
-def _claims(value: dict[str, Any]) -> dict[str, Any]:
-    for name in ("iat", "exp", "jti"):
-        if name in value:
-            raise ValueError(f"leave {name} out; it is made anew for every call")
-    return value
-
-
-class JwtAuth(Block):
-    """A token made for each call: iss, iat, exp (5 minutes), jti, and further claims."""
-
-    secret: str = Field(min_length=1)
-    algorithm: Literal["HS256"] = "HS256"
-    claims: Annotated[dict[str, Any], AfterValidator(_claims)] = {}
-
-
-class AuthSpec(Block):
-    """What the receiver checks by itself, beside the signature."""
-
-    header: Annotated[dict[str, str], AfterValidator(_header_names)] = {}
-    basic: BasicAuth | None = None
-    jwt: JwtAuth | None = None
-
-    @model_validator(mode="after")
-    def _one(self) -> AuthSpec:
-        if bool(self.header) + (self.basic is not None) + (self.jwt is not None) != 1:
-            raise ValueError("give exactly one of header, basic and jwt")
-        return self
-
-
-def _secret(value: str | list[str]) -> str | list[str]:
-    if problem := problem_of(value):
-        raise ValueError(problem)
-    return value
-
-
-def _address(value: str) -> str:
-    if re.match(r"^smtp(s|\+plain)?://(\[[0-9a-fA-F:.]+\]|[^/\s@:?#]+)(:\d{1,5})?/?$", value):
-        return value
-    if not re.match(r"^https?://[^/\s@]+(/|$|\?)", value) or re.search(r"\s", value):
-        raise ValueError(
-            "must be an address that starts with http:// or https://, or for mail with smtps:// or smtp://, without a "
-            "user name or password"
-        )
-    return value
-
-
-def _origin(address: str) -> tuple[str, str]:
-    parts = urlsplit(address.lower())
-    return parts.scheme, parts.netloc
-
-
-_BEGINS = {True: "smtps://, smtp:// or smtp+plain://", False: "http:// or https://"}
-
-
-class ConnectionSpec(Block):
-    """Where to call. `key`, `secret` and `auth` are stored encrypted."""
-
-    name: Name
-    kind: Literal["dify", "webhook", "mail"]
-    url: Annotated[str, Field(max_length=2000), AfterValidator(_address)]
-    key: str | None = None
-    secret: Annotated[str | list[str], AfterValidator(_secret)] | None = None
-    auth: AuthSpec | None = None
-    sender: Annotated[str, Field(min_length=1, max_length=320)] | None = None  # mail: who writes, `Name <address>`
-    idempotent: bool = False
-    grace: Duration | None = None  # how long a lost call is looked for at the target before it counts as not started
-    reconcile_for: Annotated[Duration, Field(gt=0, le=7 * 86400)] | None = None  # how long it is asked about at all
-    status_url: Annotated[str, Field(max_length=2000), AfterValidator(_template)] | None = None
-    status_answer: StatusAnswer | None = None
-    limits: CallLimits = CallLimits()
-
-    @model_validator(mode="after")
-    def _fits_kind(self) -> ConnectionSpec:
-        if self.kind == "dify" and not self.key:
-            raise ValueError("a dify connection needs key, the app's API key")
-        if self.kind == "dify" and (self.secret or self.auth):
-            raise ValueError("a dify connection takes key, not secret or auth")
-        if self.kind == "webhook" and self.key:
-            raise ValueError("a webhook connection takes secret, not key")
-        if self.kind == "webhook" and self.status_url is None and (self.status_answer or self.grace is not None):
-            raise ValueError("status_answer and grace are about the answer of status_url; give status_url, too")
-        if self.status_url is not None and (self.kind != "webhook" or _origin(self.status_url) != _origin(self.url)):
-            raise ValueError("status_url is for webhooks, and must be on the host and port of url")
-        if (self.kind == "mail") != self.url.startswith("smtp"):
-            raise ValueError(f"the url of a {self.kind} connection begins with {_BEGINS[self.kind == 'mail']}")
-        return self
-
-    @model_validator(mode="after")
-    def _fits_mail(self) -> ConnectionSpec:
-        if (self.kind == "mail") != (self.sender is not None):
-            raise ValueError("a mail connection needs sender, the address that writes; others take none")
-        if self.kind != "mail":
-            return self
-        if self.key or self.secret or self.grace is not None or (self.auth and not self.auth.basic):
-            raise ValueError("a mail connection signs in with auth: {basic: {user, password}}, and takes nothing else")
-        if self.auth and self.url.startswith("smtp+plain:"):
-            raise ValueError("a password is not sent over smtp+plain://; use smtps:// or smtp://")
-        return self

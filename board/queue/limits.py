@@ -15,8 +15,8 @@ from typing import Any
 from pydantic import ValidationError
 from sqlalchemy import Connection, RowMapping, func, select
 
+from board.catalogue.fields import CallLimits
 from board.catalogue.models import connections, task_types
-from board.catalogue.spec import CallLimits
 from board.catalogue.store import Catalogue, LoadedType, UnknownType
 from board.rates import Bucket, parse_rate, spread
 from board.tasks.states import Phase

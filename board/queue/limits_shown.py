@@ -7,7 +7,7 @@ from typing import Any
 
 from sqlalchemy import Connection, func, select
 
-from board.catalogue.spec import CallLimits
+from board.catalogue.fields import CallLimits
 from board.queue import usage
 from board.queue.admission import running_by_scope
 from board.queue.limits import Limit, Rules, type_scope

@@ -46,7 +46,7 @@ class Decisions:
                 return True
             raise too_late(review, task)
         spec = self._catalogue.version(tx, task["type"], task["type_version"]).spec
-        asked = standing.question(tx, spec, task, review)
+        asked = standing.question(tx, self._catalogue, task, review)
         if verdict.verdict == "approve" and actor.identity in asked.approved:
             return True
         content = content_hash(tx, self._catalogue, task)
@@ -54,6 +54,7 @@ class Decisions:
         refuse_held(tx, review, actor)
         if verdict.verdict == "approve" and asked.needed > 1:
             self._refuse_edits(verdict, asked)
+            review = self._renewed(tx, review, content)
             approvals.give(tx, review, actor.identity)
             if len(asked.approved) + 1 < asked.needed:
                 self._count(tx, task, review, verdict, asked, actor.by(channel))
@@ -119,8 +120,7 @@ class Decisions:
 
     def require(self, tx: Connection, task: RowMapping, review: RowMapping, actor: Actor) -> None:
         """Raise NotEligible unless this actor may decide the open review."""
-        spec = self._catalogue.version(tx, task["type"], task["type_version"]).spec
-        standing.of(tx, actor, standing.question(tx, spec, task, review))
+        standing.of(tx, actor, standing.question(tx, self._catalogue, task, review))
 
     def apart(self, connection: Connection, review: RowMapping, actor: Actor) -> str | None:
         """Why this actor does not approve the open review together with others: not_eligible, or several (it takes
@@ -130,7 +130,7 @@ class Decisions:
         if spec.review.approvals > 1:
             return "several"
         try:
-            standing.of(connection, actor, standing.question(connection, spec, task, review))
+            standing.of(connection, actor, standing.question(connection, self._catalogue, task, review))
         except NotEligible:
             return "not_eligible"
         return None
@@ -152,6 +152,15 @@ class Decisions:
         if verdict.edits:
             text = f"It takes {asked.needed} approvals of the same content, so none of them changes it; send it back."
             raise DecisionRefused("not_editable", text, [{"field": "edits"}])
+
+    @staticmethod
+    def _renewed(tx: Connection, review: RowMapping, content: str) -> RowMapping:
+        """The review as one about this content; with another one before, what was approved of that counts no more."""
+        if review["content_hash"] == content:
+            return review
+        values = {"version": reviews.c.version + 1, "content_hash": content}
+        renewed = update(reviews).where(reviews.c.id == review["id"]).values(**values).returning(reviews)
+        return tx.execute(renewed).mappings().one()
 
     @staticmethod
     def _count(tx: Connection, task: RowMapping, review: RowMapping, verdict: Verdict, asked: Question, by: By) -> None:

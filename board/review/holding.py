@@ -91,8 +91,7 @@ class Holding:
         review = tx.execute(select(reviews).where(reviews.c.id == review_id)).mappings().one()
         if review["status"] != "open":
             raise too_late(review, task)
-        spec = self._catalogue.version(tx, task["type"], task["type_version"]).spec
-        standing.of(tx, actor, standing.question(tx, spec, task, review))
+        standing.of(tx, actor, standing.question(tx, self._catalogue, task, review))
         return task, review
 
     @staticmethod

@@ -18,7 +18,7 @@ from board.review import approvals, standing
 from board.review.content import consequence, content_hash
 from board.review.forms import form_of
 from board.review.models import reviews
-from board.review.policy import VERDICTS, Reason
+from board.review.policy import VERDICTS, Question, Reason
 from board.review.verdict import holder
 from board.tasks.models import task_data, tasks
 from board.tasks.states import Status
@@ -159,7 +159,7 @@ def document(
     spec = catalogue.version(connection, task_row["type"], task_row["type_version"]).spec
     decided = row["status"] == "decided"
     held = holder(connection, row) if row["status"] == "open" else None
-    asked = standing.question(connection, spec, task_row, row) if row["status"] == "open" else None
+    asked = standing.question(connection, catalogue, task_row, row) if row["status"] == "open" else None
     return {
         "id": str(row["id"]),
         "task_id": task_row["task_id"],
@@ -170,7 +170,7 @@ def document(
         "verdicts": list(VERDICTS[Reason(row["reason"])]) if row["status"] == "open" else [],
         **(standing.shown(connection, actor, asked) if asked else {"yours": [], "not_yours": None}),
         "reviewers": list(spec.review.reviewers),
-        "approvals": _approvals(connection, spec, row),
+        "approvals": _approvals(connection, spec, row, asked),
         "operation_id": str(row["operation"]) if row["operation"] else None,
         "version": row["version"],
         "content_hash": content_hash(connection, catalogue, task_row)
@@ -192,11 +192,11 @@ def document(
     }
 
 
-def _approvals(connection: Connection, spec: TypeSpec, row: RowMapping) -> dict[str, Any]:
+def _approvals(connection: Connection, spec: TypeSpec, row: RowMapping, asked: Question | None) -> dict[str, Any]:
     """by: who has approved what can be seen now, where it takes several."""
     if spec.review.approvals == 1:
         return {"given": int(row["status"] == "decided" and row["verdict"] == "approve"), "needed": 1, "by": []}
-    by = approvals.given(connection, row)
+    by = approvals.given(connection, row) if asked is None else asked.approved
     return {"given": len(by), "needed": spec.review.approvals, "by": list(by)}
 
 

@@ -8,8 +8,9 @@ from sqlalchemy import Connection, RowMapping, select
 
 from board.access import groups
 from board.access.rights import Act, Actor
-from board.catalogue.spec import TypeSpec
+from board.catalogue.store import Catalogue
 from board.review import approvals
+from board.review.content import content_hash
 from board.review.policy import NotEligible, Question, Reason, verdicts
 from board.tasks.models import task_events
 
@@ -18,16 +19,19 @@ _CORRECTIONS = 1000
 _CHANGED = {"payload", "title"}
 
 
-def question(connection: Connection, spec: TypeSpec, task: RowMapping, review: RowMapping) -> Question:
-    rules = spec.review
-    apart = rules.four_eyes or rules.approvals > 1
+def question(connection: Connection, catalogue: Catalogue, task: RowMapping, review: RowMapping) -> Question:
+    """Of an open review. An approval of what has changed since counts no more, though no write has said so: the address
+    that the action calls may be another one."""
+    rules = catalogue.version(connection, task["type"], task["type_version"]).spec.review
+    several = rules.approvals > 1
+    same = several and content_hash(connection, catalogue, task) == review["content_hash"]
     return Question(
         Reason(review["reason"]),
         tuple(rules.reviewers),
         rules.approvals,
         rules.four_eyes,
-        _makers(connection, task) if apart else frozenset(),
-        approvals.given(connection, review) if rules.approvals > 1 else (),
+        _makers(connection, task) if several or rules.four_eyes else frozenset(),
+        approvals.given(connection, review) if same else (),
     )
 
 

@@ -10,7 +10,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from sqlalchemy import Connection, RowMapping, delete, insert, select, update
 
 from board import templating
-from board.catalogue.spec import NAME
+from board.catalogue.fields import NAME
 from board.db.clock import now, read_now
 from board.db.engine import Database
 from board.db.insert import insert_once

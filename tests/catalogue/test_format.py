@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from board.catalogue.apply import _read
+from board.catalogue.connection_spec import ConnectionSpec
 from board.catalogue.served import problems_of_connection, problems_of_type
-from board.catalogue.spec import ConnectionSpec, TypeSpec
+from board.catalogue.spec import TypeSpec
 from tests.catalogue.conftest import HANDLERS
 
 KINDS = {"hook": "webhook", "dify-leads": "dify"}

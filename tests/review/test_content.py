@@ -2,6 +2,7 @@
 
 import pytest
 
+from board.access.rights import person_actor
 from board.ports import Job, Outcome, Success, UnknownOutcome
 from board.review import read
 from board.review.decide import DecisionRefused
@@ -9,6 +10,8 @@ from board.tasks.edit import TaskEdit
 from board.tasks.edit import apply as edit
 from tests.rig.receiver import Receiver
 from tests.rig.working import CALLER, LI, OpenWorking, Probe, WorkingBoard
+
+ANNA = person_actor("anna@example.org", "reviewer")
 
 
 def shown(board: WorkingBoard) -> str:
@@ -34,6 +37,23 @@ def test_another_address_is_another_content(working: OpenWorking, receiver: Rece
     board.decide("T-1", "approve", version=1, content_hash=shown(board))
     assert board.task()["status"] == "pending"
     assert board.reviews()[-1]["content_hash"] == shown(board)
+
+
+def test_an_approval_of_one_address_is_none_of_another(working: OpenWorking, receiver: Receiver) -> None:
+    board = working()
+    hook = {"name": "hook", "kind": "webhook"}
+    board.apply(connections=[hook | {"url": f"{receiver.url}/first"}])
+    review = {"when": "always", "grace": "60s", "approvals": 2}
+    board.type("echo", use="echo", review=review, action={"use": "webhook", "connection": "hook"})
+    board.submit(type="echo")
+    board.wait("T-1", "needs_review")
+    board.decide("T-1", "approve", LI)
+    board.apply(connections=[hook | {"url": f"{receiver.url}/second"}])
+    board.decide("T-1", "approve", ANNA)
+    assert board.task()["status"] == "needs_review"
+    assert board.decide("T-1", "approve", LI) is False  # not a repeat: it is about something else
+    assert board.task()["status"] == "pending"
+    assert board.kinds().count("approval_given") == 2
 
 
 async def acts_and_is_lost(job: Job) -> Outcome:

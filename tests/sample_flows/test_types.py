@@ -10,7 +10,8 @@ import pytest
 import yaml
 
 from board.catalogue.apply import parse
-from board.catalogue.spec import ConnectionSpec, TypeSpec
+from board.catalogue.connection_spec import ConnectionSpec
+from board.catalogue.spec import TypeSpec
 from integrations.demo import samples
 
 FOLDER = Path(__file__).parents[2] / "sample_flows"

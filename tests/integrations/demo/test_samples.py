@@ -15,7 +15,8 @@ from starlette.routing import Mount
 
 from board import templating
 from board.catalogue.apply import parse
-from board.catalogue.spec import ConnectionSpec, TypeSpec
+from board.catalogue.connection_spec import ConnectionSpec
+from board.catalogue.spec import TypeSpec
 from board.ports import Demo
 from integrations.demo import demo, samples
 from integrations.demo.apps import APPS
