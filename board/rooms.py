@@ -27,6 +27,7 @@ from board.effects.guard import Guard
 from board.effects.incoming import Incoming, Rights
 from board.effects.scribe import Scribe
 from board.files.ledger import Files
+from board.files.previews import Previews
 from board.files.storage import open_storage
 from board.ports import Closing, ConnectionView, Handler, Refused, Storage
 from board.queue.gate import Gate
@@ -103,6 +104,7 @@ class Board:
     incoming: Incoming
     schedules: Schedules
     files: Files
+    previews: Previews
     watch: Watch
     webhook_secret: str = field(repr=False)
     redis: RedisDoor | None = None  # this and the next two where BOARD_REDIS_URL is set
@@ -352,6 +354,7 @@ def open_board(settings: Settings, *, handlers: Callable[[], Mapping[str, Handle
         ),
         schedules=Schedules(db, intake, settings.timezone),
         files=files,
+        previews=Previews(db, files, known.values()),
         watch=watch,
         webhook_secret=secret,
         redis=redis,

@@ -29,7 +29,8 @@ class File(SQLModel, table=True):
     bytes: int = Field(sa_column=Column(BigInteger(), nullable=False))
     name: str = text_field(nullable=False)
     type: str = Field(max_length=120)  # media type, judged by content
-    requester: str = Field(max_length=200)  # "key:NAME", "user:EMAIL", or "task:<internal id>" where work made it
+    # "key:NAME", "user:EMAIL", "task:<internal id>" where work made it, "board:preview" where the board drew a page
+    requester: str = Field(max_length=200)
     created_at: datetime = time_field(nullable=False)
     recipe: str | None = Field(default=None, max_length=64)  # of what work has made: what it follows from
     facts: dict[str, Any] | None = json_field()

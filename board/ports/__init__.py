@@ -60,6 +60,7 @@ from board.ports.outcome import (
     UnknownOutcome,
     Wait,
 )
+from board.ports.preview import Drawing, DrawnPage, NotShown, NotShownWhy, Previewer
 
 # Reading and writing of texts and tables, which handlers share with the board's own imports and exports.
 from board.sheets.decode import ENCODINGS, BadText, decode
@@ -85,6 +86,8 @@ __all__ = [
     "ConnectionView",
     "ContentGone",
     "Demo",
+    "Drawing",
+    "DrawnPage",
     "ErrorClass",
     "Failure",
     "FileMissing",
@@ -100,10 +103,13 @@ __all__ = [
     "Lost",
     "NeedsInput",
     "NotSent",
+    "NotShown",
+    "NotShownWhy",
     "NotStarted",
     "OperationBusy",
     "OperationConflict",
     "Outcome",
+    "Previewer",
     "Refused",
     "SentOperation",
     "Stopped",

@@ -79,8 +79,8 @@ class Handler(Protocol):
     handler takes in its YAML block, none when left out; `waits`, the values of `handler.wait` that it knows, its own
     default first, ("stream",) when left out; and `slots = "files"` for work that keeps a processor or a disk busy, so
     that it runs beside other work and not in its place. A handler that is a `Tester` too tests connections of its kind,
-    one that is a `Withdrawer` is told of cancelled tasks whose call is out, and one that is `Closing` is told when the
-    process stops.
+    one that is a `Withdrawer` is told of cancelled tasks whose call is out, one that is a `Previewer` draws documents
+    for the pages, and one that is `Closing` is told when the process stops.
     """
 
     name: str  # what `handler.use` or `action.use` names, such as "dify.workflow"

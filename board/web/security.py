@@ -18,7 +18,7 @@ STATIC = Path(__file__).parent / "static"
 HEADERS = {
     "content-security-policy": (
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
-        "font-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
+        "font-src 'self'; frame-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
     ),
     "x-content-type-options": "nosniff",
     # Not "no-referrer": under that browsers send `Origin: null` with our own forms, and we could not tell them apart.

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from board.ports import Handler
 from integrations.files.archive.handler import Package
 from integrations.files.documents.options import OPTIONS as DOCUMENT_OPTIONS
+from integrations.files.documents.preview import DocumentPreview
 from integrations.files.handler import FileHandler
 from integrations.files.images.options import OPTIONS as IMAGE_OPTIONS
 from integrations.files.options import Option
@@ -21,9 +22,15 @@ KINDS: Mapping[str, Mapping[str, Sequence[Option]]] = {
     "integrations.files.tables.make": TABLE_OPTIONS,
     "integrations.files.video.make": VIDEO_OPTIONS,
 }
+# Those that can do more than work on the files of a task.
+_MORE: Mapping[str, type[FileHandler]] = {"document.preview": DocumentPreview}
 
 
 def all_handlers() -> list[Handler]:
     pool = Pool()
-    known = [FileHandler(name, of, options, pool) for of, kinds in KINDS.items() for name, options in kinds.items()]
+    known = [
+        _MORE.get(name, FileHandler)(name, of, options, pool)
+        for of, kinds in KINDS.items()
+        for name, options in kinds.items()
+    ]
     return [*known, Package(pool)]

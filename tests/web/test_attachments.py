@@ -1,8 +1,17 @@
 """Files of a task on its review: what is shown, what is only saved, and that nothing of them runs here."""
 
 import re
+from pathlib import Path
 
-from tests.web.conftest import Site
+import pytest
+from playwright.sync_api import Page, expect
+
+from board.files import previews
+from board.ports import Drawing, DrawnPage, NotShown
+from integrations.files.documents.preview import SIZE
+from tests.integrations.files.pdfs import pdf
+from tests.rig.working import OpenWorking, Probe
+from tests.web.conftest import Site, lost
 
 # One white pixel.
 PNG = bytes.fromhex(
@@ -60,3 +69,98 @@ def test_only_for_whoever_is_signed_in_and_may_read(site: Site) -> None:
     assert site.stranger().get(f"/attachments/{file_id}").status_code == 303
     assert site.visitor("viewer").get(f"/attachments/{file_id}").status_code == 200
     assert site.visitor("viewer").get(f"/attachments/file_{'0' * 32}").status_code == 404
+
+
+# -- documents ----------------------------------------------------------------------------------------------------
+
+
+class Drawer(Probe):
+    """Draws every page as one white pixel; locked and broken documents by what is written in them."""
+
+    previews = frozenset({"application/pdf"})
+
+    def __init__(self) -> None:
+        super().__init__(lost, name="document.preview")
+        self.drawn: list[bytes] = []
+
+    async def draw(
+        self, path: Path, folder: Path, *, pages: int, slots: int, max_pixels: int, seconds: float
+    ) -> Drawing:
+        content = path.read_bytes()  # noqa: ASYNC240
+        self.drawn.append(content)
+        for why in ("password", "broken"):
+            if why.encode() in content:
+                raise NotShown(why, why)  # type: ignore[arg-type]
+        of = content.count(b"page")
+        made = [folder / str(number) for number in range(min(pages, of))]
+        for it in made:
+            it.write_bytes(PNG)
+        return Drawing([DrawnPage(it, 1, 1) for it in made], of)
+
+
+@pytest.fixture
+def drawer() -> Drawer:
+    return Drawer()
+
+
+@pytest.fixture
+def drawing(working_sqlite: OpenWorking, drawer: Drawer) -> Site:
+    working = working_sqlite(drawer, start=False)
+    return Site(working)
+
+
+def test_a_document_stands_in_a_frame_of_pictures_where_nothing_runs(drawing: Site, drawer: Drawer) -> None:
+    file_id = kept(drawing, "<i>a.pdf", b"%PDF-1.4 page page")
+    reader = drawing.visitor("viewer")
+    answer = reader.get(f"/attachments/{file_id}/preview")
+    assert "2 pages" in answer.text
+    assert "&lt;i&gt;a.pdf" in answer.text
+    assert "<script" not in answer.text
+    policy = answer.headers["content-security-policy"]
+    assert "sandbox allow-same-origin" in policy
+    assert "script-src" not in policy
+    assert "default-src 'none'" in policy
+    pictures = re.findall(r'<img src="(/attachments/file_\w+)"', answer.text)
+    assert [reader.get(it).content for it in pictures] == [PNG, PNG]
+    assert reader.get(f"/attachments/{file_id}").headers["content-disposition"].startswith("attachment")
+
+
+def test_the_same_content_is_drawn_once_and_only_its_first_pages(drawing: Site, drawer: Drawer) -> None:
+    content = b"%PDF-1.4 " + b"page " * 12
+    one, same = kept(drawing, "a.pdf", content), kept(drawing, "b.pdf", content)
+    reader = drawing.visitor("viewer")
+    for file_id in (one, same, one):
+        page = reader.get(f"/attachments/{file_id}/preview").text
+        assert "12 pages; the first 10 are shown." in page
+        assert page.count("<img") == previews.PAGES
+    assert len(drawer.drawn) == 1
+
+
+def test_what_cannot_be_drawn_is_said_and_not_tried_twice(drawing: Site, drawer: Drawer) -> None:
+    reader = drawing.visitor("viewer")
+    locked, broken = kept(drawing, "l.pdf", b"%PDF- password"), kept(drawing, "b.pdf", b"%PDF- broken")
+    for file_id, said in ((locked, "locked with a password"), (broken, "it is damaged")) * 2:
+        page = reader.get(f"/attachments/{file_id}/preview")
+        assert page.status_code == 200
+        assert said in page.text
+        assert "<img" not in page.text
+    assert len(drawer.drawn) == 2
+
+
+def test_a_preview_is_for_readers_and_of_documents_only(drawing: Site) -> None:
+    document, svg = kept(drawing, "a.pdf", b"%PDF- page"), kept(drawing, "d.svg", SVG)
+    assert drawing.stranger().get(f"/attachments/{document}/preview").status_code == 303
+    assert drawing.visitor("viewer").get(f"/attachments/{svg}/preview").status_code == 404
+    assert drawing.visitor("viewer").get(f"/attachments/file_{'0' * 32}/preview").status_code == 404
+
+
+def test_a_real_document_is_drawn_by_a_child_and_shown_in_the_review(site: Site, inside: Page, tmp_path: Path) -> None:
+    """In Chromium; the rig notices a policy that is broken and a script that fails."""
+    file_id = kept(site, "offer.pdf", pdf(tmp_path / "a.pdf", ["first", "second"]).read_bytes())
+    inside.goto(f"{site.working.board.settings.public_url}/reviews/{site.review(offer={'file': file_id})}")
+    frame = inside.frame_locator(f'iframe[src="/attachments/{file_id}/preview"]')
+    expect(frame.get_by_text("2 pages")).to_be_visible(timeout=30_000)
+    pictures = frame.locator("img")
+    expect(pictures).to_have_count(2)
+    width = "it => it.decode().then(() => it.naturalWidth)"
+    assert pictures.first.evaluate(width) == SIZE

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from integrations.files.bad_file import BadFile
+from integrations.files.bad_file import BadFile, NeedsPassword
 
 if TYPE_CHECKING:
     from pypdfium2 import PdfDocument
@@ -35,7 +35,7 @@ def open_pdf(path: str) -> PdfDocument:
         pages = len(document)
     except PdfiumError as error:
         if getattr(error, "err_code", None) in (_PASSWORD, _SECURITY):
-            raise BadFile("The document needs a password. Remove the password and upload it again.") from error
+            raise NeedsPassword("The document needs a password. Remove the password and upload it again.") from error
         raise BadFile("The document is damaged: it cannot be opened.") from error
     if pages == 0:
         raise BadFile("The document is empty: it has no pages.")
