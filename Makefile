@@ -4,6 +4,7 @@
 # make soak [SOAK=3]                       shares, waits and losses over a long time, printed (make test does a part of it)
 # make bench [BENCH="drain intake"]       measure speed, beside other queues on the same server (docs/performance.md)
 # make dify-plugin                         pack the tools for Dify as dist/ai-task-board.difypkg
+# make test-n8n [N8N_VERSION=1.123.81]     the sample flows and what else concerns n8n, in a real n8n (installed at first use)
 # make lint                                style, types and import rules
 #
 # Needs Python 3.11 or newer and make. Another interpreter: make run PYTHON=python3.13
@@ -13,6 +14,8 @@ ARGS ?=
 TESTS ?=
 SOAK ?= 3
 BENCH ?=
+N8N_VERSION ?= 2.40.7
+export N8N_VERSION
 VENV := .venv
 BIN := $(VENV)/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --prefer-binary --constraint constraints.txt
@@ -22,7 +25,7 @@ ifneq ($(shell test -x $(BIN)/python && cat $(VENV)/.made-in 2>/dev/null),$(CURD
 $(shell rm -f $(VENV)/.made-in $(VENV)/.installed $(VENV)/.installed-dev)
 endif
 
-.PHONY: run test chaos dify-plugin soak bench lint clean
+.PHONY: run test chaos dify-plugin soak bench install-n8n test-n8n lint clean
 
 # The board ends with make: on SIGTERM make passes the signal on; setpriv (Linux) covers a make that was killed.
 run: $(VENV)/.installed
@@ -40,6 +43,12 @@ soak: $(VENV)/.installed-dev
 
 bench: $(VENV)/.installed-bench
 	@exec $(BIN)/python -m bench $(BENCH)
+
+install-n8n:
+	@tests/n8n/install.sh
+
+test-n8n: install-n8n $(VENV)/.installed-dev
+	@exec $(BIN)/python -m pytest --n8n tests/n8n $(TESTS)
 
 dify-plugin:
 	@$(PYTHON) integrations/dify/plugin/pack.py dist/ai-task-board.difypkg

@@ -21,3 +21,4 @@ pytest_plugins = [
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--chaos", action="store_true", help="every crash of tests/chaos, not only the short form")
+    parser.addoption("--n8n", action="store_true", help="tests/n8n, which needs an installed n8n (make test-n8n)")
