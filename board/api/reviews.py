@@ -15,6 +15,7 @@ from board.api.errors import ApiError, field_error
 from board.api.strict import StrictRoute, listing, ok
 from board.review import read
 from board.review.decide import Verdict
+from board.review.filters import Asked
 from board.rooms import Board
 from board.tasks.read import attempt_document, attempts_of, by_internal_id
 
@@ -50,18 +51,22 @@ def list_reviews(
     actor: TheActor,
     status: Annotated[Literal["open", "snoozed", "decided"], Query()] = "open",
     type: Several = None,
+    risk: Several = None,
+    reason: Several = None,
+    due: str = "",
     mine: bool = False,
     limit: Limit = DEFAULT_LIMIT,
     cursor: Cursor = None,
 ) -> JSONResponse:
     """Reviews with their tasks: open ones in the inbox's order, those put aside, or decided ones, the latest first.
 
-    mine: of the tasks assigned to you or to a group of yours.
+    due: overdue, today, none, or a time: due by then. mine: of the tasks assigned to you or to a group of yours.
     """
     actor.require(Act.READ)
+    asked = Asked(split(type), split(risk), split(reason), due, mine)
     with board.db.read() as connection:
-        theirs = read.names_of(connection, actor) if mine else ()
-        page = read.inbox(connection, status=status, types=split(type), assignees=theirs, cursor=cursor, limit=limit)
+        wanted = asked.wanted(connection, actor, board.settings.timezone)
+        page = read.inbox(connection, status=status, wanted=wanted, cursor=cursor, limit=limit)
         data = [_document(board, connection, row, actor, attempts=False) for row in page.rows]
     return listing(data, page.next_cursor, request)
 

@@ -135,6 +135,11 @@ class Decisions:
             return "not_eligible"
         return None
 
+    def content(self, connection: Connection, task_id: int) -> str:
+        """The hash of what a decision about this task (its internal id) would be about now."""
+        task = connection.execute(select(tasks).where(tasks.c.id == task_id)).mappings().one()
+        return content_hash(connection, self._catalogue, task)
+
     # -- parts ----------------------------------------------------------------------------------------------------
 
     def _locked(self, tx: Connection, review_id: int) -> tuple[RowMapping, RowMapping]:

@@ -8,7 +8,6 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, RowMapping, case, func, literal, or_, select, text
 
-from board.access import groups
 from board.access.rights import Actor
 from board.catalogue.spec import TypeSpec
 from board.catalogue.store import Catalogue
@@ -16,6 +15,7 @@ from board.db.clock import now, read_now
 from board.db.pages import DEFAULT_LIMIT, Key, Page, after, page
 from board.review import approvals, standing
 from board.review.content import consequence, content_hash
+from board.review.filters import Wanted, conditions
 from board.review.forms import form_of
 from board.review.models import reviews
 from board.review.policy import VERDICTS, Question, Reason
@@ -30,6 +30,8 @@ IS_OPEN = text("reviews.status = 'open'")
 _NO_HURRY = literal(datetime(9999, 1, 1, tzinfo=UTC), reviews.c.due_at.type)
 _DUE = func.coalesce(reviews.c.due_at, _NO_HURRY)
 _RISK = case((reviews.c.risk == "high", 0), (reviews.c.risk == "medium", 1), else_=2)
+
+ALL = Wanted()
 
 # What a list shows of a review's task.
 _LISTED = (
@@ -68,15 +70,14 @@ def inbox(
     connection: Connection,
     *,
     status: str = "open",
-    types: Sequence[str] = (),
-    assignees: Sequence[str] = (),
+    wanted: Wanted = ALL,
     cursor: str | None = None,
     limit: int = DEFAULT_LIMIT,
 ) -> Page:
     """Reviews with the columns of their task that a list shows.
 
     Open ones: what is due first, then the highest risk, then the aged priority, then age. Decided ones: the latest
-    decision first. assignees: only of tasks that are assigned to one of these.
+    decision first.
     """
     if status in ("open", "snoozed"):
         keys = [Key(_DUE, "due_order"), Key(_RISK, "risk_order"), Key(tasks.c.lane, "lane"), Key(reviews.c.id, "id")]
@@ -84,17 +85,14 @@ def inbox(
     else:
         keys = [Key(reviews.c.decided_at, "decided_at", True), Key(reviews.c.id, "id", True)]
         found = select(reviews.c.id, reviews.c.decided_at).where(reviews.c.status == status)
-    if status != "decided" or types or assignees:
+    if status != "decided" or wanted.asks_tasks:
         found = found.join(tasks, tasks.c.id == reviews.c.task)
     if status != "decided":
         aside = reviews.c.snoozed_until > now()
         found = found.where(aside if status == "snoozed" else _not_aside())
         # True of every open review. Said, so that its task is found among those that wait and not among all.
         found = found.where(tasks.c.status == Status.NEEDS_REVIEW)
-    if types:
-        found = found.where(tasks.c.type.in_(types))
-    if assignees:
-        found = found.where(tasks.c.assignee.in_(assignees))
+    found = found.where(*conditions(wanted))
     # Thousands may wait: which of them are shown is found without what only those need.
     chosen = after(found, keys, cursor, limit).subquery()
     order = [chosen.c[key.name].desc() if key.descending else chosen.c[key.name].asc() for key in keys]
@@ -113,17 +111,12 @@ def count_open(connection: Connection) -> int:
     return connection.execute(select(func.count()).select_from(reviews).where(IS_OPEN, _not_aside())).scalar_one()
 
 
-def count_newer(connection: Connection, since: int, type_name: str | None) -> int:
-    """Open reviews that were asked for after the one with the id `since`; of one type, or of all."""
+def count_newer(connection: Connection, since: int, wanted: Wanted = ALL) -> int:
+    """Open reviews that were asked for after the one with the id `since`, as far as a list shows them."""
     query = select(func.count()).select_from(reviews).where(IS_OPEN, reviews.c.id > since, _not_aside())
-    if type_name is not None:
-        query = query.join(tasks, tasks.c.id == reviews.c.task).where(tasks.c.type == type_name)
-    return connection.execute(query).scalar_one()
-
-
-def names_of(connection: Connection, actor: Actor) -> tuple[str, ...]:
-    """Under what names a task may be assigned to this actor: his own, and those of his groups."""
-    return (actor.identity, actor.name, *sorted(groups.of(connection, actor.identity)))
+    if wanted.asks_tasks:
+        query = query.join(tasks, tasks.c.id == reviews.c.task)
+    return connection.execute(query.where(*conditions(wanted))).scalar_one()
 
 
 def newest_open(connection: Connection) -> int | None:

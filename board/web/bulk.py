@@ -31,7 +31,7 @@ def preview(visit: TheReader, r: Annotated[list[str] | None, Query()] = None) ->
         return visit.go("/", note="none_selected")
     with visit.board.db.read() as connection:
         plan = bulk.plan(connection, visit.board.decisions, ids, visit.actor)
-        together = [_line(visit, connection, row) for row in plan.together]
+        together = [_line(visit, connection, row, plan.pins[row["id"]]) for row in plan.together]
         apart = [(_line(visit, connection, row), why) for row, why in plan.apart]
     return visit.page("bulk.html", together=together, apart=apart, report=None, most=bulk.MOST)
 
@@ -63,7 +63,7 @@ def _report(visit: Visit, found: bulk.Report, what: str) -> HTMLResponse:
     return visit.page("bulk.html", together=[], apart=[], report=report, most=bulk.MOST)
 
 
-def _line(visit: Visit, connection: Any, row: Any) -> dict[str, Any]:
+def _line(visit: Visit, connection: Any, row: Any, pin: bulk.Pin | None = None) -> dict[str, Any]:
     """One review with what its approval does: the target, and what of it stands in the payload."""
     board = visit.board
     task_row = by_internal_id(connection, row["task"])
@@ -72,7 +72,7 @@ def _line(visit: Visit, connection: Any, row: Any) -> dict[str, Any]:
     given = [it for it in follows.given(connection, spec, task_row) if not it.by_ai and isinstance(it.value, str)]
     return {
         "id": row["id"],
-        "pin": f"{row['id']}:{row['version']}:{row['content_hash']}",
+        "pin": f"{pin.review}:{pin.version}:{pin.content_hash}" if pin else "",
         "title": _title(row),
         "type": row["type"],
         "consequence": leads,

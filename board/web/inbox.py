@@ -9,6 +9,7 @@ from fastapi.responses import HTMLResponse
 from board.catalogue import store
 from board.db.clock import read_now
 from board.review import read
+from board.review.filters import Asked
 from board.web.review_view import detail, just_decided, listed
 from board.web.routing import PageRouter
 from board.web.visit import TheReader, Visit
@@ -53,9 +54,9 @@ def list_page(
     mine: only of tasks that are assigned to the reader.
     """
     with visit.board.db.read() as connection:
-        own = read.names_of(connection, visit.actor) if mine else ()
-        types = [type] if type else ()
-        page = read.inbox(connection, status=status, types=types, assignees=own, cursor=cursor or None, limit=ROWS)
+        asked = Asked(type=(type,) if type else (), mine=mine)
+        wanted = asked.wanted(connection, visit.actor, visit.board.settings.timezone)
+        page = read.inbox(connection, status=status, wanted=wanted, cursor=cursor or None, limit=ROWS)
         items = listed(visit, connection, page.rows)
         shown = selected or (read.by_id(connection, page.rows[0]["id"]) if page.rows else None)
         values: dict[str, Any] = {

@@ -18,6 +18,7 @@ from board.access.rights import Act
 from board.db.engine import AWAY
 from board.following import AGAIN_SECONDS, PING_SECONDS, EventStream, frame
 from board.review import read
+from board.review.filters import Wanted
 from board.web.routing import PageRouter
 from board.web.visit import SESSION_COOKIE, TheReader, Visit
 
@@ -62,8 +63,9 @@ async def _keep_telling(visit: Visit, changed: asyncio.Event, since: int, type: 
 
 
 def _look(visit: Visit, since: int, type: str) -> dict[str, Any]:
+    wanted = Wanted(types=(type,) if type else ())
     with visit.board.db.read() as connection:
-        waiting, new = read.count_open(connection), read.count_newer(connection, since, type or None)
+        waiting, new = read.count_open(connection), read.count_newer(connection, since, wanted)
     words = visit.language.ngettext("{n} new review: show it", "{n} new reviews: show them", new)
     return {"waiting": waiting, "new": new, "said": words.format(n=visit.language.number(new))}
 

@@ -1,9 +1,12 @@
 """Which reviews may be approved together, and that each is decided on its own."""
 
+from typing import Any
+
 import pytest
-from sqlalchemy import update
+from sqlalchemy import Connection, update
 
 from board.access.rights import Actor, key_actor
+from board.db.engine import after_commit
 from board.review import bulk
 from board.review.models import reviews
 from board.review.policy import NotEligible
@@ -115,3 +118,56 @@ def test_what_others_decide_or_several_approve_is_left_out(board: WorkingBoard) 
     report = run(board, pin(board, "T-1"), pin(board, "T-2"))
     assert (report.done, {code for _, code in report.refused}) == ([], {"not_together"})
     assert board.task("T-2")["status"] == "needs_review"
+
+
+# -- the address that the action calls ----------------------------------------------------------------------------
+
+
+def leads_to(board: WorkingBoard, url: str) -> None:
+    board.apply(connections=[{"name": "out", "kind": "webhook", "url": url, "secret": "s" * 24}])
+
+
+@pytest.fixture
+def calling(board: WorkingBoard) -> WorkingBoard:
+    leads_to(board, "https://one.example.org/hook")
+    board.type("send", "echo", review={"when": "always", "grace": "1m"}, action={"use": "webhook", "connection": "out"})
+    for task_id in ("T-1", "T-2"):
+        asked(board, task_id, "send")
+    return board
+
+
+def planned(board: WorkingBoard) -> list[bulk.Pin]:
+    ids = [board.reviews(task_id)[-1]["id"] for task_id in ("T-1", "T-2")]
+    with board.board.db.read() as connection:
+        plan = bulk.plan(connection, board.board.decisions, ids, LI)
+    return [plan.pins[row["id"]] for row in plan.together]
+
+
+def test_what_is_shown_is_pinned_also_where_the_address_has_changed_since_the_review_came(
+    calling: WorkingBoard,
+) -> None:
+    leads_to(calling, "https://two.example.org/hook")
+    pins = planned(calling)
+    assert run(calling, *pins).done == [pin.review for pin in pins]
+
+
+def test_an_address_that_changed_after_it_was_shown_is_approved_for_none(calling: WorkingBoard) -> None:
+    pins = planned(calling)
+    leads_to(calling, "https://two.example.org/hook")
+    report = run(calling, *pins)
+    assert (report.done, report.refused) == ([], [(pin.review, "review_changed") for pin in pins])
+
+
+def test_an_address_that_changes_between_two_of_them_stops_the_second(calling: WorkingBoard) -> None:
+    pins = planned(calling)
+    decide = calling.board.decisions.decide
+
+    def decide_then_change(tx: Connection, review: int, *more: Any) -> bool:
+        after_commit(tx, lambda: leads_to(calling, "https://two.example.org/hook"))
+        return decide(tx, review, *more)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(calling.board.decisions, "decide", decide_then_change)
+        report = run(calling, *pins)
+    assert (report.done, report.refused) == ([pins[0].review], [(pins[1].review, "review_changed")])
+    assert bulk.summary(report, "approved") == "1 approved, 1 changed meanwhile."

@@ -10,6 +10,7 @@ from board.access.rights import person_actor
 from board.db.clock import read_now
 from board.review import read
 from board.review.decide import DecisionRefused
+from board.review.filters import Wanted, names_of
 from board.review.policy import NotEligible
 from tests.rig.working import LI, OpenWorking, WorkingBoard
 
@@ -132,14 +133,14 @@ def test_assigned_to_a_person_or_to_a_group(working: OpenWorking) -> None:
         groups.add(tx, "sales")
         groups.join(tx, "sales", "anna@example.org")
     with board.board.db.read() as connection:
-        names = read.names_of(connection, ANNA)
+        names = names_of(connection, ANNA)
     for assignee in ("Anna@example.org", "sales"):
         do(board, "assign", review, assignee, LI)
         assert board.task()["assignee"] == assignee.lower()
-        assert listed(board, assignees=names) == [review]
+        assert listed(board, wanted=Wanted(assignees=names)) == [review]
     do(board, "assign", review, None, LI)
     assert board.task()["assignee"] is None
-    assert listed(board, assignees=names) == []
+    assert listed(board, wanted=Wanted(assignees=names)) == []
     assert board.kinds()[-3:] == ["assigned"] * 3
 
 

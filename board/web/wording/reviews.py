@@ -76,6 +76,8 @@ REFUSED = {
     "already_decided": N_("It was decided meanwhile."),
     "not_eligible": N_("Others may decide this."),
     "not_together": N_("It cannot be approved together with the others."),
+    "claimed": N_("A colleague has taken it."),
+    "not_found": N_("It is no longer there."),
     "cannot_undo": N_("It can no longer be undone."),
 }
 VIEW = {
