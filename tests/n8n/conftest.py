@@ -39,7 +39,7 @@ def board(reaper: Reaper, n8n: N8n) -> Iterator[TheBoard]:
     """One board for the whole run, with the task types of the sample flows; their grace times are over at once."""
     folder = new_folder()
     reaper.folder(folder)
-    served = TheBoard(folder, reaper)
+    served = TheBoard(folder, reaper, {"BOARD_LEASE": "5s"})  # as often it looks for claims that were lost
     served.start()
     text = (SAMPLES / "types.yaml").read_text("utf-8").replace("grace: 10s", "grace: 0s")
     text = text.replace("${N8N_PUBLISH_URL}", f"{n8n.url}/webhook/board-publish").replace("${N8N_SECRET}", SECRET)

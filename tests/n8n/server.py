@@ -314,6 +314,11 @@ class Flows:
             made.activate()
         return made
 
+    @property
+    def last(self) -> Flow:
+        """The one that was made last."""
+        return self._active[-1]
+
     def close(self) -> None:
         for flow in self._active:
             flow.deactivate()
