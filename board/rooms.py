@@ -17,7 +17,7 @@ from board.catalogue.spec import TypeSpec
 from board.catalogue.store import Catalogue
 from board.catalogue.trial import Trial
 from board.catalogue.waits import is_called_back
-from board.db.engine import Database, after_commit, after_commit_with
+from board.db.engine import Database, after_commit
 from board.db.migrate import check
 from board.effects import open_calls
 from board.effects.callbacks import Callbacks
@@ -47,10 +47,11 @@ from board.signals.carrier import Carrier
 from board.signals.hub import Signals
 from board.signals.over_postgres import PostgresCarrier
 from board.signals.signal import Call
-from board.tasks.claiming import stands_in_line
+from board.signals.telling import CALLS, Telling
+from board.tasks.followers import When
 from board.tasks.intake import Intake
-from board.tasks.ledger import Ledger, Moved
-from board.tasks.states import Pool, Status
+from board.tasks.ledger import Ledger
+from board.tasks.states import RULES, Pool, Status
 from board.tasks.view import documents
 from board.upkeep.archive import Archive
 from board.upkeep.keeper import Keeper
@@ -73,9 +74,6 @@ if TYPE_CHECKING:  # loaded where there is a Redis: its client takes six megabyt
     from board.queue.redis_feed import RedisFeed
     from board.redis_door import RedisDoor
     from board.upkeep.rebuild import Rebuild
-
-# Who is to look for work of a pool.
-_CALLS: dict[str, Call] = {Pool.BOARD: Call.WORK, Pool.FILES: Call.WORK, Pool.OUTSIDE: Call.OUTSIDE}
 
 
 @dataclass(slots=True)
@@ -211,18 +209,6 @@ class Board:
         self.signals.on(Call.CALLED_BACK, self.consumer.look_for_answers)
         return self.consumer
 
-    def _tell(self, tx: Connection, moved: Moved) -> None:
-        """A follower: as soon as a move is committed, those hear of it who work, and those who wait for it."""
-        if moved.status in (Status.PENDING, Status.RETRYING):
-            if self.feed is None or not stands_in_line(moved.task):  # else as soon as Redis has it
-                after_commit(tx, self.signals.sender(_CALLS[moved.task["pool"]]))
-        elif moved.task["callback_url"] and moved.status is not Status.RUNNING:
-            after_commit(tx, self.signals.sender(Call.OUTBOX))
-        if Status.NEEDS_REVIEW in (moved.source, moved.status):
-            after_commit(tx, self.signals.sender(Call.REVIEWS))
-        if moved.source is not None:
-            after_commit_with(tx, self.signals.changed, moved.task["id"])
-
     def _write_out(self, tx: Connection, rows: Sequence[RowMapping]) -> None:
         """Before a task at rest changes: word of how it is now is written out, and may leave after the commit."""
         if self.scribe.write_out(tx, rows):
@@ -231,7 +217,7 @@ class Board:
     def _fed(self, pools: Collection[str]) -> None:
         """Redis has new work for these pools."""
         for pool in pools:
-            self.signals.send(_CALLS[pool])
+            self.signals.send(CALLS[pool])
 
     def wake_outbox(self, tx: Connection) -> None:
         """After the commit: a callback is due now."""
@@ -370,12 +356,12 @@ def open_board(settings: Settings, *, handlers: Callable[[], Mapping[str, Handle
     )
     # In this order: the review of a visit stands before word of it goes out.
     ledger.followers += [
-        open_calls.leave,
-        visits,
+        When([move for move, rule in RULES.items() if rule.to in (Status.CANCELLED, Status.FAILED)], open_calls.leave),
+        When([move for move, rule in RULES.items() if Status.NEEDS_REVIEW in (rule.to, *rule.sources)], visits),
         Callbacks(catalogue),
         rights,
         gate,
-        board._tell,
+        Telling(signals, by_redis=feed is not None),
     ]
     ledger.before.append(board._write_out)
     signals.on(Call.OUTSIDE, board.claims.arrivals.ring)

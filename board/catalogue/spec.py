@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Annotated, Any, Literal, get_args
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Discriminator, Field, Tag, model_validator
@@ -73,6 +74,11 @@ class JudgementPaths(Block):
     confidence: str | None = None
     reasons: str | None = None
     risks: str | None = None
+
+    @cached_property
+    def named(self) -> dict[str, str]:
+        """Those that the type names. Read for every result, so they are looked for once."""
+        return {name: path for name, path in self if path is not None}
 
 
 class HandlerSpec(BaseModel):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import select
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -103,9 +103,9 @@ def after_commit(tx: Connection, follower: Callable[[], None]) -> None:
 Item = TypeVar("Item")
 
 
-def after_commit_with(tx: Connection, follower: Callable[[Sequence[Item]], None], item: Item) -> None:
+def after_commit_with(tx: Connection, follower: Callable[[Sequence[Item]], None], items: Iterable[Item]) -> None:
     """The same for one that is told: it is run once, with all that was given for it in this transaction."""
-    tx.info["after_commit"].setdefault(follower, []).append(item)
+    tx.info["after_commit"].setdefault(follower, []).extend(items)
 
 
 def normal_url(text: str) -> URL:

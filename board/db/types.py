@@ -59,8 +59,10 @@ class JsonText(TypeDecorator[Any]):
 def _read_json(value: str | None) -> Any:
     if value is None:
         return None
-    return [] if value == "[]" else json.loads(value)  # the tags of most tasks
+    return [] if value == "[]" else _decode(value)  # the tags of most tasks
 
+
+_decode = json.JSONDecoder().decode
 
 # Made once: json.dumps would make one for each call that asks for anything but the usual.
 _COMPACT = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))

@@ -162,11 +162,19 @@ class Rights:
         self._waits = waits
 
     def __call__(self, tx: Connection, moved: Moved) -> None:
-        if moved.move in _GOES_ON or (moved.data or {}).get("reason") == _ASKED_MEANWHILE:
-            return
-        if self._waits(tx, moved.task):
-            mine = (callback_rights.c.task == moved.task["id"]) & callback_rights.c.closed_at.is_(None)
-            tx.execute(update(callback_rights).where(mine).values(closed_at=now()))
+        self.all(tx, [moved])
+
+    def all(self, tx: Connection, moves: Sequence[Moved]) -> None:
+        waits: dict[tuple[str, int], bool] = {}
+        for moved in moves:
+            if moved.move in _GOES_ON or (moved.data is not None and moved.data.get("reason") == _ASKED_MEANWHILE):
+                continue
+            kind = moved.task["type"], moved.task["type_version"]
+            if kind not in waits:
+                waits[kind] = self._waits(tx, moved.task)
+            if waits[kind]:
+                mine = (callback_rights.c.task == moved.task["id"]) & callback_rights.c.closed_at.is_(None)
+                tx.execute(update(callback_rights).where(mine).values(closed_at=now()))
 
 
 def _wanted(task: RowMapping) -> bool:

@@ -60,14 +60,19 @@ class Gate:
         self._noted: dict[str, float] = {}  # scopes that are to be looked at with the next claim, and since when
 
     def __call__(self, tx: Connection, moved: Moved) -> None:
+        self.all(tx, [moved])
+
+    def all(self, tx: Connection, moves: Sequence[Moved]) -> None:
         """A follower: whoever stops running leaves a place."""
-        if moved.source is not Status.RUNNING:
-            return
-        before: Task = moved.task
-        if moved.move is Move.PROCEED:
-            before = {name: before[name] for name in ("type", "type_version", "limit_key")} | {"phase": Phase.WORK}
-        if limits := self.rules.of(tx, before):
-            self.look_soon(tx, [limit.scope for limit in limits if limit.concurrency is not None])
+        scopes: set[str] = set()
+        for moved in moves:
+            if moved.source is Status.RUNNING:
+                before: Task = moved.task
+                if moved.move is Move.PROCEED:
+                    kept = {name: before[name] for name in ("type", "type_version", "limit_key")}
+                    before = kept | {"phase": Phase.WORK}
+                scopes.update(limit.scope for limit in self.rules.of(tx, before) if limit.concurrency is not None)
+        self.look_soon(tx, scopes)
 
     def admission(self, tx: Connection) -> Admission:
         """For the transaction of one claim."""

@@ -66,33 +66,37 @@ class Shares:
         """
         left = {lane: ready.get(lane, 0) for lane in LANES if ready.get(lane, 0) > 0}
         given = dict.fromkeys(left, 0)
-        for _ in range(slots):
+        while slots > 0:
             open_to = left if rest > 0 else {lane: number for lane, number in left.items() if lane == 0}
             if not open_to:
                 break
             kept = rest <= 0 and len(left) > len(open_to)  # others wait too, but this slot is for P0 alone
-            lane = self._pick_kept() if kept else self._pick(open_to)
-            given[lane] += 1
-            rest -= lane != 0
-            left[lane] -= 1
+            most = min(slots, rest) if rest > 0 else slots
+            lane, number = self._pick_kept() if kept else self._pick(open_to, most)
+            given[lane] += number
+            slots -= number
+            rest -= number if lane != 0 else 0
+            left[lane] -= number
             if not left[lane]:
                 del left[lane]
         if not left:  # nothing waits any more: what is spent in this round must not hold up the next rush order
             self._left = dict(self._weights)
         return {lane: number for lane, number in given.items() if number}
 
-    def _pick(self, lanes: Mapping[int, int]) -> int:
-        """The most urgent lane that has a turn left; when none has, a new round begins."""
+    def _pick(self, lanes: Mapping[int, int], most: int) -> tuple[int, int]:
+        """The most urgent lane that has a turn left, with the turns that it takes now, at most so many; when none has,
+        a new round begins. lanes: how many tasks wait in each."""
         with_turns = [lane for lane in sorted(lanes) if self._left[lane] > 0]
         if not with_turns:
             self._left = {lane: weight + min(0, self._left[lane]) for lane, weight in self._weights.items()}
             with_turns = [lane for lane in sorted(lanes) if self._left[lane] > 0]
         chosen = with_turns[0] if with_turns else min(lanes)
-        self._left[chosen] -= 1
-        return chosen
+        number = max(1, min(most, lanes[chosen], self._left[chosen]))
+        self._left[chosen] -= number
+        return chosen, number
 
-    def _pick_kept(self) -> int:
+    def _pick_kept(self) -> tuple[int, int]:
         """P0, without a new round: short rush orders would else begin one after the other, and of the other lanes only
         the first would ever have a turn. P0 owes no more than one round, so that it waits for none but the next."""
         self._left[0] = max(self._left[0] - 1, -self._weights[0])
-        return 0
+        return 0, 1

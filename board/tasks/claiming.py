@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import timedelta
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import (
     ColumnElement,
@@ -52,8 +51,7 @@ CANDIDATE = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Lease:
+class Lease(NamedTuple):
     """The right to settle one attempt: void once the task's token has grown."""
 
     task: int
@@ -231,8 +229,7 @@ class Claiming(Followed):
         parameters = {"moment": moment, "worker": worker, "until": until} | by_parameters(by)
         claimed = {row["id"]: row for row in _claiming(dialect).run(tx, packed, parameters)}
         taken = [claimed[task] for task in was if task in claimed]
-        for row in taken:
-            self._follow(tx, Moved(Move.CLAIM, row, was[row["id"]], by, None, None))
+        self._follow_all(tx, [Moved(Move.CLAIM, row, was[row["id"]], by, None, None) for row in taken])
         return taken
 
     def renew(self, tx: Connection, worker: str, leases: Sequence[Lease], lease: float) -> dict[int, RowMapping]:

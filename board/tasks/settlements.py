@@ -35,7 +35,7 @@ from board.tasks.states import RULES, IllegalMove, Move, Phase, Status
 from board.tasks.written import written
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)  # not frozen: made for every attempt, and that takes a third of the time
 class Settlement:
     """How one of many attempts ends.
 
@@ -60,6 +60,7 @@ _CHANGES, _DATA, _ATTEMPT = (
     for prefix, table in (("task", tasks), ("data", task_data), ("attempt", attempts))
 )
 _NOTE, _DETAILS = "note", "details"
+_RESULT, _OUTPUT = _DATA["result"], _ATTEMPT["output"]
 _SHAPE: dict[str, Column[Any]] = {
     **{_CHANGES[column.name]: column for column in tasks.c},
     **{_DATA[column.name]: column for column in task_data.c},
@@ -72,13 +73,17 @@ _SHAPE: dict[str, Column[Any]] = {
 def write_all(tx: Connection, ends: Sequence[Settlement], by: By) -> dict[Lease, Moved]:
     """Make the moves that their guards let through. What is missing in the answer was not moved."""
     moment = read_now(tx)
-    alike: dict[tuple[Move, tuple[str, ...]], list[tuple[Settlement, dict[str, Any]]]] = defaultdict(list)
+    alike: dict[tuple[Move, bool, tuple[str, ...]], list[tuple[Settlement, dict[str, Any]]]] = defaultdict(list)
     for end in sorted(ends, key=lambda end: end.lease.task):  # two who lock many rows lock them in one order
         row = _flat(end, moment)
-        alike[end.move, tuple(row)].append((end, row))
+        # What an attempt brought forth is mostly the task's result: then it travels once.
+        once = _RESULT in row and row[_RESULT] is row.get(_OUTPUT, _RESULT)
+        if once:
+            del row[_RESULT]
+        alike[end.move, once, tuple(row)].append((end, row))
     moved: dict[Lease, Moved] = {}
-    for (move, _), group in alike.items():
-        found = _write_alike(tx, move, [row for _, row in group], by, moment)
+    for (move, once, _), group in alike.items():
+        found = _write_alike(tx, move, [row for _, row in group], by, moment, result_is_output=once)
         for end, _ in group:
             if (task := found.get(end.lease.task)) is not None:
                 moved[end.lease] = Moved(move, task, Status.RUNNING, by, end.note, end.details)
@@ -97,17 +102,19 @@ def _flat(end: Settlement, moment: datetime) -> dict[str, Any]:
 
 
 def _write_alike(
-    tx: Connection, move: Move, rows: Sequence[Mapping[str, Any]], by: By, moment: datetime
+    tx: Connection, move: Move, rows: Sequence[Mapping[str, Any]], by: By, moment: datetime, *, result_is_output: bool
 ) -> dict[int, RowMapping]:
     """Make one move of many tasks, all of which write the same columns. The moved rows by their id."""
     dialect = tx.dialect.name
     packed = pack(dialect, _KEY | {name: _SHAPE[name] for name in rows[0] if name not in _KEY}, rows, travel=_KEY)
-    settling = _settling(dialect, move, tuple(packed.same), packed.differ)
+    settling = _settling(dialect, move, tuple(packed.same), packed.differ, result_is_output)
     return {row["id"]: row for row in settling.run(tx, packed, {"moment": moment} | by_parameters(by))}
 
 
 @lru_cache(maxsize=200)
-def _settling(dialect: str, move: Move, same: tuple[str, ...], differ: tuple[str, ...]) -> Compound:
+def _settling(
+    dialect: str, move: Move, same: tuple[str, ...], differ: tuple[str, ...], result_is_output: bool
+) -> Compound:
     """Each row is found by its primary key, one after another, and guarded as in `Moving.settle`."""
     rule = RULES[move]
     if Status.RUNNING not in rule.sources:
@@ -115,6 +122,8 @@ def _settling(dialect: str, move: Move, same: tuple[str, ...], differ: tuple[str
     shape = _KEY | _SHAPE
     rows = given(dialect, {name: shape[name] for name in differ})
     value = values_of(shape, same, differ, rows)
+    if result_is_output:
+        value[_RESULT] = value[_OUTPUT]
     moment = bindparam("moment", type_=UtcTime())
 
     def values(names: Mapping[str, str]) -> dict[str, Any]:

@@ -95,13 +95,18 @@ def check_text(text: str, path: str, what: str = "") -> None:
 
 
 def clean(value: Any) -> Any:
-    """The same value with what cannot be stored replaced by U+FFFD: for output of models and files, never refused."""
+    """The same value with what cannot be stored replaced by U+FFFD: for output of models and files, never refused.
+
+    Where nothing is to be replaced, the very object that was given.
+    """
     if isinstance(value, str):
-        return _BAD.sub("�", value)
+        return value if value.isascii() and "\0" not in value else _BAD.sub("�", value)
     if isinstance(value, dict):
+        if all(clean(key) is key and clean(item) is item for key, item in value.items()):
+            return value
         return {clean(key): clean(item) for key, item in value.items()}
     if isinstance(value, list):
-        return [clean(item) for item in value]
+        return value if all(clean(item) is item for item in value) else [clean(item) for item in value]
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return value

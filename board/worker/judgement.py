@@ -24,8 +24,7 @@ def at_path(value: Json, path: str) -> Json:
 
 def read(result: Json, paths: JudgementPaths) -> dict[str, Any] | None:
     """summary, advice, verdict, confidence, reasons, risks; None when the type names no path at all."""
-    found = {name: at_path(result, path) for name, path in paths if path is not None}
-    return normal(found) if found else None
+    return normal({name: at_path(result, path) for name, path in paths.named.items()}) if paths.named else None
 
 
 def normal(raw: dict[str, Any]) -> dict[str, Any]:

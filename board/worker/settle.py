@@ -20,7 +20,7 @@ from board.worker.asking import OpenCall
 MAX_ERROR = 1000  # characters of `last_error`: a sentence, not a page
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)  # not frozen: made for every attempt, and that takes a third of the time
 class Decision:
     """The move, what it writes to `tasks` and `task_data`, and how the open operation is closed ("" leaves it)."""
 

@@ -65,9 +65,9 @@ def test_one_word_for_all_that_a_transaction_has_to_say(db: Database) -> None:
     for numbers in ([1, 2], [], [3]):
         with db.write() as tx:
             for number in numbers:
-                after_commit_with(tx, hear, number)
+                after_commit_with(tx, hear, [number])
     with suppress(LookupError), db.write() as tx:
-        after_commit_with(tx, hear, 4)
+        after_commit_with(tx, hear, [4])
         raise LookupError
     assert words == [[1, 2], [3]]
 
