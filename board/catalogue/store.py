@@ -41,7 +41,7 @@ class Catalogue:
 
     def __init__(self, vault: Vault, file_work: Collection[str] = ()) -> None:
         self._vault, self._file_work = vault, file_work
-        self._specs: dict[tuple[str, int], TypeSpec] = {}  # a version never changes, so it is parsed once
+        self._loaded: dict[tuple[str, int], LoadedType] = {}  # a version never changes, so it is parsed once
 
     def pool(self, spec: TypeSpec) -> Pool:
         """Whose slots the work of a type waits for."""
@@ -58,14 +58,14 @@ class Catalogue:
         return self.version(connection, name, version)
 
     def version(self, connection: Connection, name: str, version: int) -> LoadedType:
-        spec = self._specs.get((name, version))
-        if spec is None:
+        loaded = self._loaded.get((name, version))
+        if loaded is None:
             query = select(task_types.c.spec).where(task_types.c.name == name, task_types.c.version == version)
             raw = connection.execute(query).scalar()
             if raw is None:
                 raise UnknownType(name)
-            spec = self._specs[name, version] = TypeSpec.model_validate(raw)
-        return LoadedType(version, spec)
+            loaded = self._loaded[name, version] = LoadedType(version, TypeSpec.model_validate(raw))
+        return loaded
 
     def tokens_per_day(self, connection: Connection, name: str) -> int | None:
         """The budget of a type's newest version; None without one, and for types that are gone."""

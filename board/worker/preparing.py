@@ -121,11 +121,15 @@ class Preparer:
         self, tx: Connection, rows: Sequence[RowMapping], read: list[Read | Exception]
     ) -> list[Read | Exception]:
         """Those whose result is called back get a token for it, stored before anybody outside can know of it."""
-        waiting = {
-            Lease(row["id"], row["lease_token"]): number
-            for number, (row, it) in enumerate(zip(rows, read, strict=True))
-            if isinstance(it, Read) and row["phase"] == Phase.WORK and is_called_back(self._handlers, it.spec)
-        }
+        called_back: dict[int, bool] = {}  # by the identity of a type's spec, of which a claim has few
+        waiting: dict[Lease, int] = {}
+        for number, (row, it) in enumerate(zip(rows, read, strict=True)):
+            if not isinstance(it, Read) or row["phase"] != Phase.WORK:
+                continue
+            if (kind := id(it.spec)) not in called_back:
+                called_back[kind] = is_called_back(self._handlers, it.spec)
+            if called_back[kind]:
+                waiting[Lease(row["id"], row["lease_token"])] = number
         for lease, token in incoming.new_rights(tx, list(waiting)).items() if waiting else ():
             it = read[waiting[lease]]
             assert isinstance(it, Read)

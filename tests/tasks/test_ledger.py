@@ -15,9 +15,10 @@ from sqlalchemy import func, select, update
 from board.db.clock import now, read_now
 from board.db.engine import Database
 from board.queue.wanted import Scope
-from board.tasks.followers import Moved
+from board.tasks.followers import Moved, When
 from board.tasks.ledger import Lease, Ledger, Stale
 from board.tasks.models import attempts, task_data, task_events, tasks
+from board.tasks.settlements import Settlement
 from board.tasks.states import IllegalMove, Move, Status
 from tests.heart import CALLER, OPERATOR, SWEEP, WORKER, claim, create, events_of, new_task, row_of, take
 
@@ -364,6 +365,39 @@ def test_followers_hear_of_every_move_inside_its_transaction(db: Database, ledge
         ("requeue", "failed", "pending", False),
         ("cancel", "pending", "cancelled", True),
     ]
+
+
+def test_a_follower_of_some_moves_hears_of_no_others(db: Database, ledger: Ledger) -> None:
+    heard: list[str] = []
+    ledger.followers.append(When([Move.CLAIM, Move.FAIL], lambda _, moved: heard.append(moved.move)))
+    create(db, ledger, "T-1")
+    create(db, ledger, "T-2")
+    rows = claim(db, ledger)
+    with db.write() as tx:
+        ends = [Settlement(lease_of(row), move) for row, move in zip(rows, (Move.SUCCEED, Move.FAIL), strict=True)]
+        assert len(ledger.settle_many(tx, ends, WORKER)) == 2
+    assert heard == ["claim", "claim", "fail"]
+
+
+def test_the_result_is_written_whether_or_not_it_is_what_the_attempt_brought_forth(
+    db: Database, ledger: Ledger
+) -> None:
+    for number in range(4):
+        create(db, ledger, f"T-{number}")
+    rows = claim(db, ledger)
+    outputs = [{"n": row["id"]} for row in rows]
+    results = [outputs[0], {"other": 1}, outputs[2], None]
+    ends = [
+        Settlement(lease_of(row), Move.SUCCEED, data={"result": result}, attempt={"output": output})
+        for row, result, output in zip(rows, results, outputs, strict=True)
+    ]
+    with db.write() as tx:
+        assert len(ledger.settle_many(tx, ends, WORKER)) == 4
+    with db.read() as connection:
+        kept = dict(connection.execute(select(task_data.c.task, task_data.c.result)).all())
+        brought = dict(connection.execute(select(attempts.c.task, attempts.c.output)).all())
+    assert [kept[row["id"]] for row in rows] == results
+    assert [brought[row["id"]] for row in rows] == outputs
 
 
 def test_an_internal_id_is_never_given_twice(db: Database, ledger: Ledger) -> None:

@@ -58,3 +58,15 @@ def test_what_is_cleaned_can_be_stored(value: Any) -> None:
 
 def test_cleaning_shows_that_something_was_there() -> None:
     assert clean({"a\0": ["b\ud800", float("nan"), float("inf"), 1.5]}) == {"a�": ["b�", None, None, 1.5]}
+
+
+@pytest.mark.parametrize("value", ["plain", "schön", {"a": ["b", 1.5, None, {"c": True}]}, [], {}, 7])
+def test_what_needs_no_cleaning_is_the_very_object(value: Any) -> None:
+    assert clean(value) is value
+
+
+@pytest.mark.parametrize("value", [{"a": [{"b": "x\0"}]}, {"a\ud800": 1}, [float("nan")]])
+def test_what_is_cleaned_is_a_new_object_and_the_given_one_stays(value: Any) -> None:
+    before = repr(value)
+    assert clean(value) is not value
+    assert repr(value) == before

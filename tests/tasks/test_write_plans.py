@@ -89,14 +89,16 @@ def test_a_claim_of_many(full: Database) -> None:
 
 
 @pytest.mark.parametrize("move", [Move.SUCCEED, Move.RETRY, Move.HAND_BACK])
-def test_many_endings(full: Database, claimed: list[Lease], move: Move) -> None:
+@pytest.mark.parametrize("once", [True, False], ids=["the result is the output", "another result"])
+def test_many_endings(full: Database, claimed: list[Lease], move: Move, once: bool) -> None:
+    outputs = {lease: {"n": lease.task} for lease in claimed}
     ends = [
         Settlement(
             lease,
             move,
             changes={"last_error": f"error {lease.task}"},
-            data={"result": {"n": lease.task}, "judgement": None},
-            attempt={"outcome": "succeeded", "output": {"n": lease.task}},
+            data={"result": outputs[lease] if once else {"m": lease.task}, "judgement": None},
+            attempt={"outcome": "succeeded", "output": outputs[lease]},
             wait=1.0 if move is Move.RETRY else None,
             note=f"note {lease.task}",
         )
