@@ -33,7 +33,11 @@ def run(stand: Stand, *, days: int = 7, tasks: int = 3000, patience: float = VAC
     """tasks: of each day."""
     report = Report(NAME)
     kept = {"retention": f"{KEPT_DAYS}d"}
-    with measured(stand, stand.postgres(), kept, concurrency=100) as board, settable_clock(board.board.db) as at:
+    with (
+        stand.eager_vacuum(),
+        measured(stand, stand.postgres(), kept, concurrency=100) as board,
+        settable_clock(board.board.db) as at,
+    ):
         consumer = board.board.make_consumer()
         consumer.start()
         for day in range(days):

@@ -22,7 +22,7 @@ NAME = "drain"
 SQLITE, LIMIT = "board, SQLite", "pgbench, same rows"
 
 
-def run(stand: Stand, *, tasks: int = 5000, rounds: int = 3, sqlite: bool = True) -> Report:
+def run(stand: Stand, *, tasks: int = 20_000, rounds: int = 3, sqlite: bool = True) -> Report:
     """tasks: of each round; a multiple of 200, as pgbench takes 50 at a time with 4 clients."""
     variants: dict[str, Callable[[], Figures]] = {"board": partial(_board, stand, stand.postgres, tasks)}
     if sqlite:

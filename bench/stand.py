@@ -13,6 +13,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from uuid import uuid4
 
+import psycopg
+
 from board.db.migrate import upgrade
 from tests.rig.board import BoardProcess, board_command, board_environment
 from tests.rig.ports import free_port
@@ -23,7 +25,6 @@ AS_INSTALLED = SETTINGS | {
     "fsync": "on",
     "full_page_writes": "on",
     "autovacuum": "on",
-    "autovacuum_naptime": "1s",  # a week's work is done in minutes (bench/bloat.py)
     "max_wal_size": "1GB",
 }
 
@@ -89,6 +90,21 @@ class Stand:
     def guard(self) -> Reaper:
         """Ends what it is told of when this process is gone, however it went."""
         return self._reaper
+
+    @contextmanager
+    def eager_vacuum(self) -> Iterator[None]:
+        """Autovacuum looks once a second. Not on a server of somebody else, who may have forbidden it."""
+        if self.programs is None:
+            yield
+            return
+        with psycopg.connect(self.empty_postgres(), autocommit=True) as connection:
+            connection.execute("ALTER SYSTEM SET autovacuum_naptime = '1s'")
+            connection.execute("SELECT pg_reload_conf()")
+            try:
+                yield
+            finally:
+                connection.execute("ALTER SYSTEM RESET autovacuum_naptime")
+                connection.execute("SELECT pg_reload_conf()")
 
     def close(self) -> None:
         for process in self._running:
