@@ -61,6 +61,8 @@ def test_up_down_and_up_again(empty_database_url: str) -> None:
     assert looked_at(empty_database_url, shape) == first
 
 
+# What is computed is told to each database in its own words, which Alembic does not compare.
+@pytest.mark.filterwarnings("ignore:Computed default on reviews")
 def test_the_code_and_the_migrations_agree(database_url: str) -> None:
     assert looked_at(database_url, differences) == []
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Column, ForeignKey
+from sqlalchemy import Column, ForeignKey, Index
 from sqlmodel import Field, SQLModel
 
 from board.db.schema import BigId, id_field, json_field, table_of, time_field
@@ -81,9 +81,24 @@ class GroupMember(SQLModel, table=True):
     member: str = Field(primary_key=True, max_length=200, index=True)
 
 
+class View(SQLModel, table=True):
+    """A list as somebody has saved it. kind: which list, such as `reviews`. state: what its address says."""
+
+    __tablename__ = "views"
+    __table_args__ = (Index("ux_views_name", "owner", "kind", "name", unique=True),)
+
+    id: int = id_field()
+    owner: str = Field(max_length=200)  # as in `Actor.identity`
+    kind: str = Field(max_length=16)
+    name: str = Field(max_length=80)
+    state: dict[str, Any] = json_field(nullable=False)
+    created_at: datetime = time_field(nullable=False)
+
+
 users = table_of(User)
 groups = table_of(Group)
 group_members = table_of(GroupMember)
 api_keys = table_of(ApiKey)
 sessions = table_of(WebSession)
 setup_links = table_of(SetupLink)
+views = table_of(View)

@@ -192,7 +192,7 @@ def edit_task(task_id: str, body: edit.TaskEdit, board: TheBoard, actor: TheActo
             board.ledger,
             board.catalogue,
             board.files,
-            board.visits.content_changed,
+            board.visits.task_edited,
             row["id"],
             body,
             actor.by(CHANNEL),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from typing import Any
 
 from sqlalchemy import Connection, RowMapping
@@ -26,9 +27,11 @@ def consequence(connection: Connection, catalogue: Catalogue, spec: TypeSpec) ->
     }
 
 
-def content_hash(connection: Connection, catalogue: Catalogue, task: RowMapping) -> str:
-    """The hash of all that the page shows and a decision is about."""
-    data = data_of(connection, task["id"])
+def content_hash(
+    connection: Connection, catalogue: Catalogue, task: RowMapping, data: Mapping[Any, Any] | None = None
+) -> str:
+    """The hash of all that the page shows and a decision is about. data: of the task, where it was read already."""
+    data = data or data_of(connection, task["id"])
     spec = catalogue.version(connection, task["type"], task["type_version"]).spec
     shown = {
         "title": task["title"],

@@ -107,7 +107,8 @@ class Decisions:
                 decider=None,
                 undo_until=None,
                 due_at=due_from_now(spec) if spec.review.due else review["due_at"],
-                **({"data": None} if before else {}),
+                lane=task["lane"],
+                **({"data": None, "edited": False} if before else {}),
             )
         )
 
@@ -187,7 +188,7 @@ class Decisions:
         except edits.BadEdit as error:
             raise DecisionRefused(error.code, str(error), [{"field": error.field}]) from error
         kept = {"edits": verdict.edits, "former": former}
-        tx.execute(update(reviews).where(reviews.c.id == review["id"]).values(data=kept))
+        tx.execute(update(reviews).where(reviews.c.id == review["id"]).values(data=kept, edited=True))
         return result
 
     @staticmethod

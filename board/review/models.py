@@ -5,10 +5,14 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Column, ForeignKey, Index, text
+from sqlalchemy import Column, Computed, ForeignKey, Index, Integer, false, text
 from sqlmodel import Field, SQLModel
 
 from board.db.schema import BigId, id_field, json_field, table_of, text_field, time_field
+from board.db.types import UtcTime
+
+_DUE_ORDER = "coalesce(due_at, '9999-01-01 00:00:00+00')"
+_RISK_ORDER = "CASE risk WHEN 'high' THEN 0 WHEN 'medium' THEN 1 ELSE 2 END"
 
 
 class Review(SQLModel, table=True):
@@ -16,6 +20,16 @@ class Review(SQLModel, table=True):
 
     __tablename__ = "reviews"
     __table_args__ = (
+        # The inbox in its order: a page of it is read from here, however many wait.
+        Index(
+            "ix_reviews_inbox",
+            "due_order",
+            "risk_order",
+            "lane",
+            "id",
+            sqlite_where=text("status = 'open'"),
+            postgresql_where=text("status = 'open'"),
+        ),
         Index(
             "ix_reviews_open",
             "due_at",
@@ -55,6 +69,11 @@ class Review(SQLModel, table=True):
         default=None, sa_column=Column(BigId, ForeignKey("operations.id", ondelete="SET NULL"))
     )
     due_at: datetime | None = time_field()
+    # Made by the database from due_at and risk, whoever writes those: what has no due time comes last.
+    due_order: datetime | None = Field(sa_column=Column(UtcTime(), Computed(_DUE_ORDER, persisted=True)))
+    risk_order: int | None = Field(sa_column=Column(Integer(), Computed(_RISK_ORDER, persisted=True)))
+    lane: int = Field(default=2, sa_column_kwargs={"server_default": "2"})  # of its task: it changes by hand only
+    proposed: str | None = Field(default=None, max_length=8)  # the verdict that the AI proposed when it was opened
     opened_at: datetime = time_field(nullable=False)
     claimed_by: str | None = Field(default=None, max_length=200)  # counts until claimed_until
     claimed_until: datetime | None = time_field()
@@ -70,7 +89,21 @@ class Review(SQLModel, table=True):
     reason_class: str | None = Field(default=None, max_length=16)
     idempotency_key: str | None = Field(default=None, max_length=200)
     undo_until: datetime | None = time_field()
+    edited: bool = Field(default=False, sa_column_kwargs={"server_default": false()})  # approved with changes
     data: dict[str, Any] | None = json_field()
+
+
+class Opening(SQLModel, table=True):
+    """Somebody has a review open in a browser: since when first, and when it was last heard of. It locks nothing."""
+
+    __tablename__ = "review_openings"
+
+    review: int = Field(
+        sa_column=Column(BigId, ForeignKey("reviews.id", ondelete="CASCADE"), primary_key=True, autoincrement=False)
+    )
+    person: str = Field(primary_key=True, max_length=200)  # as in `Actor.identity`
+    opened_at: datetime = time_field(nullable=False)
+    seen_at: datetime = time_field(nullable=False)
 
 
 class Approval(SQLModel, table=True):
@@ -87,4 +120,5 @@ class Approval(SQLModel, table=True):
 
 
 reviews = table_of(Review)
+openings = table_of(Opening)
 approvals = table_of(Approval)

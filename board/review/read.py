@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, RowMapping, case, func, literal, or_, select, text
+from sqlalchemy import ColumnElement, Connection, RowMapping, func, or_, select, text
 
 from board.access.rights import Actor
 from board.catalogue.spec import TypeSpec
@@ -21,16 +20,10 @@ from board.review.models import reviews
 from board.review.policy import VERDICTS, Question, Reason
 from board.review.verdict import holder
 from board.tasks.models import task_data, tasks
-from board.tasks.states import Status
 from board.tasks.view import time
 
 # The very text of the partial index, so that both databases can use it.
 IS_OPEN = text("reviews.status = 'open'")
-# Reviews without a due time come after every one that has one.
-_NO_HURRY = literal(datetime(9999, 1, 1, tzinfo=UTC), reviews.c.due_at.type)
-_DUE = func.coalesce(reviews.c.due_at, _NO_HURRY)
-_RISK = case((reviews.c.risk == "high", 0), (reviews.c.risk == "medium", 1), else_=2)
-
 ALL = Wanted()
 
 # What a list shows of a review's task.
@@ -39,7 +32,6 @@ _LISTED = (
     tasks.c.type,
     tasks.c.title,
     tasks.c.priority,
-    tasks.c.lane,
     tasks.c.source,
     tasks.c.assignee,
     tasks.c.created_at.label("task_created_at"),
@@ -80,23 +72,21 @@ def inbox(
     decision first.
     """
     if status in ("open", "snoozed"):
-        keys = [Key(_DUE, "due_order"), Key(_RISK, "risk_order"), Key(tasks.c.lane, "lane"), Key(reviews.c.id, "id")]
-        found = select(reviews.c.id, tasks.c.lane, _DUE.label("due_order"), _RISK.label("risk_order")).where(IS_OPEN)
+        keys = [Key(reviews.c[name], name) for name in ("due_order", "risk_order", "lane", "id")]
+        found = select(*(key.column for key in keys)).where(IS_OPEN)
     else:
         keys = [Key(reviews.c.decided_at, "decided_at", True), Key(reviews.c.id, "id", True)]
         found = select(reviews.c.id, reviews.c.decided_at).where(reviews.c.status == status)
-    if status != "decided" or wanted.asks_tasks:
+    if wanted.asks_tasks:
         found = found.join(tasks, tasks.c.id == reviews.c.task)
     if status != "decided":
         aside = reviews.c.snoozed_until > now()
         found = found.where(aside if status == "snoozed" else _not_aside())
-        # True of every open review. Said, so that its task is found among those that wait and not among all.
-        found = found.where(tasks.c.status == Status.NEEDS_REVIEW)
     found = found.where(*conditions(wanted))
-    # Thousands may wait: which of them are shown is found without what only those need.
+    # Thousands may wait: the index of the inbox has them in its order, and what only the shown ones need is read after.
     chosen = after(found, keys, cursor, limit).subquery()
     order = [chosen.c[key.name].desc() if key.descending else chosen.c[key.name].asc() for key in keys]
-    query = select(reviews, *_LISTED, *(chosen.c[key.name] for key in keys if key.name.endswith("_order")))
+    query = select(reviews, *_LISTED)
     query = query.join(chosen, chosen.c.id == reviews.c.id).join(tasks, tasks.c.id == reviews.c.task)
     query = query.join(task_data, task_data.c.task == reviews.c.task).order_by(*order)
     return page(connection.execute(query).mappings().all(), keys, limit)

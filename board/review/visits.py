@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -45,6 +46,7 @@ class Visits:
         details = moved.data or {}
         task = moved.task
         spec = self._catalogue.version(tx, task["type"], task["type_version"]).spec
+        data = data_of(tx, task["id"])
         tx.execute(
             insert(reviews).values(
                 task=task["id"],
@@ -52,9 +54,11 @@ class Visits:
                 message=moved.note,
                 status="open",
                 risk=risk_of(spec, task, tx),
+                lane=task["lane"],
+                proposed=(data["judgement"] or {}).get("verdict"),
                 round=task["round"],
                 version=1,
-                content_hash=content_hash(tx, self._catalogue, task),
+                content_hash=content_hash(tx, self._catalogue, task, data),
                 operation=details.get("operation"),
                 data={"form": details["form"]} if "form" in details else None,
                 due_at=_looks_again_at(tx, details["form"]) if "form" in details else due_from_now(spec),
@@ -62,13 +66,13 @@ class Visits:
             )
         )
 
-    def content_changed(self, tx: Connection, task: RowMapping) -> None:
-        """The payload or title was corrected while a person looks: what he saw is no longer what he would decide."""
-        tx.execute(
-            update(reviews)
-            .where(reviews.c.task == task["id"], reviews.c.status == "open")
-            .values(version=reviews.c.version + 1, content_hash=content_hash(tx, self._catalogue, task))
-        )
+    def task_edited(self, tx: Connection, task: RowMapping, names: Collection[str]) -> None:
+        """A task was changed while a person looks. With its payload or title it is no longer what he would decide."""
+        values: dict[str, Any] = {"lane": task["lane"]}
+        if {"payload", "title"} & set(names):
+            values |= {"version": reviews.c.version + 1, "content_hash": content_hash(tx, self._catalogue, task)}
+        query = update(reviews).where(reviews.c.task == task["id"], reviews.c.status == "open")
+        tx.execute(query.values(**values))
 
 
 def risk_of(spec: TypeSpec, task: RowMapping, connection: Connection) -> str:

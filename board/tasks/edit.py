@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
@@ -49,14 +49,14 @@ def apply(
     ledger: Ledger,
     catalogue: Catalogue,
     files: FileDesk,
-    content_changed: Callable[[Connection, RowMapping], None],
+    seen: Callable[[Connection, RowMapping, Collection[str]], None],
     task: int,
     edit: TaskEdit,
     by: By,
 ) -> None:
     """Write what changed and one event with before and after. Raises Stale, Problem.
 
-    content_changed: called when a reviewer may be looking at what has just been changed.
+    seen: called with the names of what has been changed, when a reviewer may be looking at it.
     """
     row = ledger.lock(tx, task)
     if row["version"] != edit.version:
@@ -77,8 +77,8 @@ def apply(
     if not details:
         return
     edited = ledger.edit(tx, row, by, changes=changes, data=data, details=details)
-    if row["status"] == Status.NEEDS_REVIEW and {"payload", "title"} & set(details):
-        content_changed(tx, edited)
+    if row["status"] == Status.NEEDS_REVIEW:
+        seen(tx, edited, list(details))
 
 
 def _columns(

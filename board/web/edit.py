@@ -82,7 +82,7 @@ def _write(visit: Visit, task_id: str, change: edit.TaskEdit, *, run: bool) -> N
     with board.db.write() as tx:
         row = visible(tx, visit.actor, task_id, Act.OPERATE)
         by = visit.actor.by(CHANNEL)
-        edit.apply(tx, board.ledger, board.catalogue, board.files, board.visits.content_changed, row["id"], change, by)
+        edit.apply(tx, board.ledger, board.catalogue, board.files, board.visits.task_edited, row["id"], change, by)
         if not run:
             return
         review = board.task_document(tx, visible(tx, visit.actor, task_id))["review"]

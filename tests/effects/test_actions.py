@@ -310,7 +310,7 @@ def test_content_that_was_corrected_after_a_refusal_is_sent_anew(working: OpenWo
             heart.ledger,
             heart.catalogue,
             heart.files,
-            heart.visits.content_changed,
+            heart.visits.task_edited,
             board.task()["id"],
             edit,
             CALLER,

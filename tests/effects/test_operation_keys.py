@@ -149,7 +149,7 @@ def test_what_was_sent_and_is_unknown_is_not_sent_with_another_content_even_to_a
     with heart.db.write() as tx:
         row = heart.ledger.lock(tx, board.task()["id"])
         edit = TaskEdit(version=row["version"], payload={"text": "two"})
-        apply(tx, heart.ledger, heart.catalogue, heart.files, heart.visits.content_changed, row["id"], edit, CALLER)
+        apply(tx, heart.ledger, heart.catalogue, heart.files, heart.visits.task_edited, row["id"], edit, CALLER)
     board.cancel("T-1")
     with heart.db.write() as tx:
         requeue(tx, heart.ledger, heart.catalogue, board.task()["id"], CALLER)

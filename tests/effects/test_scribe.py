@@ -58,7 +58,7 @@ def edited(board: WorkingBoard, **given: Any) -> None:
     task, heart = board.task(), board.board
     with heart.db.write() as tx:
         body = TaskEdit(version=task["version"], **given)
-        edit(tx, heart.ledger, heart.catalogue, heart.files, heart.visits.content_changed, task["id"], body, CALLER)
+        edit(tx, heart.ledger, heart.catalogue, heart.files, heart.visits.task_edited, task["id"], body, CALLER)
 
 
 def requeued(board: WorkingBoard) -> None:

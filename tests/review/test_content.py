@@ -69,7 +69,7 @@ def test_an_action_that_happened_is_not_done_again_because_the_payload_was_corre
     rooms, seen = board.board, len(probe.seen)
     with rooms.db.write() as tx:
         change = TaskEdit(version=board.task()["version"], payload={"text": "two"})
-        changed = rooms.visits.content_changed
+        changed = rooms.visits.task_edited
         edit(tx, rooms.ledger, rooms.catalogue, rooms.files, changed, board.task()["id"], change, CALLER)
     assert board.task()["phase"] == "act"
     board.decide("T-1", "happened", reason="I have seen it there.")

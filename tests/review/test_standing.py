@@ -77,7 +77,7 @@ def test_four_eyes_keep_out_who_put_it_in_and_who_changed_it(working: OpenWorkin
     rooms = board.board
     with rooms.db.write() as tx:
         change = TaskEdit(version=board.task()["version"], payload={"text": "Hallo"})
-        changed = rooms.visits.content_changed
+        changed = rooms.visits.task_edited
         edit(tx, rooms.ledger, rooms.catalogue, rooms.files, changed, board.task()["id"], change, BEN.by("web"))
     assert why(board, BEN) == "four_eyes"
     board.decide("T-1", "approve", ANNA)
@@ -117,7 +117,7 @@ def test_an_approval_counts_for_the_content_that_was_seen(working: OpenWorking) 
     rooms = board.board
     with rooms.db.write() as tx:
         change = TaskEdit(version=board.task()["version"], payload={"text": "Hallo"})
-        changed = rooms.visits.content_changed
+        changed = rooms.visits.task_edited
         edit(tx, rooms.ledger, rooms.catalogue, rooms.files, changed, board.task()["id"], change, CALLER)
     board.decide("T-1", "approve", ANNA)
     assert board.task()["status"] == "needs_review"

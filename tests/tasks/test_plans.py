@@ -284,7 +284,7 @@ class Types:
         return SimpleNamespace(spec=SimpleNamespace(max_crashes=3))
 
 
-def test_the_inbox_looks_at_the_tasks_that_wait_and_at_no_others(full: Database) -> None:
+def test_the_inbox_is_read_in_the_order_of_its_index(full: Database) -> None:
     with full.write() as tx:
         now = read_now(tx)
         shared = {"reason": "policy", "content_hash": "", "opened_at": now, "status": "open"}
@@ -293,6 +293,10 @@ def test_the_inbox_looks_at_the_tasks_that_wait_and_at_no_others(full: Database)
         tx.execute(insert(task_data), [{"task": n, "payload": {}, "payload_hash": ""} for n in asked])
         tx.execute(text("ANALYZE"))
     with plans(full, "risk_order") as found, full.read() as connection:
-        assert len(inbox.inbox(connection, limit=30).rows) == 30
-    [plan] = found
-    assert not re.search(r"(Seq Scan on|SCAN) tasks\w*(?! USING)\b", plan), plan
+        first = inbox.inbox(connection, limit=30)
+        second = inbox.inbox(connection, limit=30, cursor=first.next_cursor)
+        assert [len(page.rows) for page in (first, second)] == [30, 30]
+    for plan in found:
+        assert "ix_reviews_inbox" in plan, plan
+        assert not re.search(r"(Seq Scan on|SCAN) tasks\w*(?! USING)\b", plan), plan
+        assert re.search(r"Limit.*\n *->  Index Scan using ix_reviews_inbox|SCAN reviews USING INDEX ix_", plan), plan
