@@ -30,6 +30,7 @@ from board.api import (
     review_bulk,
     reviews,
     schedules,
+    subscriptions,
     task_acts,
     tasks,
     workers,
@@ -74,6 +75,7 @@ def build_app(board: Board) -> FastAPI:
         claims,
         workers,
         schedules,
+        subscriptions,
         callbacks,
         files,
     )

@@ -20,6 +20,7 @@ from board.catalogue.waits import is_called_back
 from board.db.engine import Database, after_commit
 from board.db.migrate import check
 from board.effects import open_calls
+from board.effects.announcing import Announcing
 from board.effects.callbacks import Callbacks
 from board.effects.calls import elsewhere
 from board.effects.deliver import Outbox
@@ -105,6 +106,7 @@ class Board:
     previews: Previews
     watch: Watch
     webhook_secret: str = field(repr=False)
+    check_url: Callable[[str, ConnectionView | None], None]  # refuses an address that may not be called
     redis: RedisDoor | None = None  # this and the next two where BOARD_REDIS_URL is set
     feed: RedisFeed | None = None
     rebuild: Rebuild | None = None
@@ -299,10 +301,11 @@ def open_board(settings: Settings, *, handlers: Callable[[], Mapping[str, Handle
         max_pixels=settings.max_pixels,
         slots=settings.file_slots,
     )
+    check_url = _callable(settings)
     intake = Intake(
         ledger,
         catalogue,
-        _callable(settings),
+        check_url,
         partial(acts_outside, known),
         files,
     )
@@ -343,6 +346,7 @@ def open_board(settings: Settings, *, handlers: Callable[[], Mapping[str, Handle
         previews=Previews(db, files, known.values()),
         watch=watch,
         webhook_secret=secret,
+        check_url=check_url,
         redis=redis,
         feed=feed,
         rebuild=rebuild,
@@ -359,6 +363,7 @@ def open_board(settings: Settings, *, handlers: Callable[[], Mapping[str, Handle
         When([move for move, rule in RULES.items() if rule.to in (Status.CANCELLED, Status.FAILED)], open_calls.leave),
         When([move for move, rule in RULES.items() if Status.NEEDS_REVIEW in (rule.to, *rule.sources)], visits),
         Callbacks(catalogue),
+        Announcing(board.task_documents, signals.sender(Call.OUTBOX)),
         rights,
         gate,
         Telling(signals, by_redis=feed is not None),

@@ -32,7 +32,7 @@ class Act(StrEnum):
 
     SUBMIT = "submit"
     READ_OWN = "read_own"
-    READ = "read"
+    READ = "read"  # every task; so also to subscribe to what happens to them
     OPERATE_OWN = "operate_own"  # edit, cancel, requeue
     OPERATE = "operate"
     REVIEW = "review"
@@ -94,6 +94,10 @@ class Actor:
     def may_operate(self, task: Mapping[str, Any]) -> bool:
         """Whether the actor may edit, cancel or requeue this task (a row of `tasks`)."""
         return self.may(Act.OPERATE, own=task["requester"] == self.identity)
+
+    def may_manage(self, owner: str) -> bool:
+        """Whether the actor may see, change and remove a subscription that `owner` has made."""
+        return self.may(Act.ADMIN) or (self.may(Act.READ) and owner == self.identity)
 
     def require(self, act: Act, *, own: bool = False) -> None:
         """Raise Forbidden unless the actor may."""

@@ -23,6 +23,7 @@ from board.effects.incoming import Late, NoSuchRight
 from board.effects.outside import OtherContent
 from board.effects.resend import NotResendable
 from board.effects.steps import IllegalStep, NoSuchOperation, NotYours
+from board.effects.subscriptions import SubscriptionRefused
 from board.files.ledger import NoSuchFile
 from board.files.links import BadLink
 from board.logs import first_line
@@ -171,7 +172,7 @@ def translate(error: Exception) -> ApiError:
             return ApiError(
                 409, "stale_version", "This task has changed meanwhile. Read it again, then repeat the change."
             )
-        case ScheduleRefused():
+        case ScheduleRefused() | SubscriptionRefused():
             return ApiError(404 if error.code == "not_found" else 409, error.code, str(error))
         case DecisionRefused():
             return ApiError(_DECISION_STATUS.get(error.code, 409), error.code, str(error), error.details)
@@ -217,6 +218,7 @@ EXPECTED: tuple[type[Exception], ...] = (
     NoSuchClaim,
     ClaimLost,
     ScheduleRefused,
+    SubscriptionRefused,
     *AWAY,
 )
 

@@ -84,6 +84,10 @@ class Catalogue:
             if spec.handler.use not in handlers or (spec.action is not None and spec.action.use not in handlers)
         ]
 
+    def unseal(self, token: str) -> str:
+        """A stored secret, for one call."""
+        return self._vault.decrypt(token)
+
     def open_connection(self, connection: Connection, name: str) -> ConnectionView | None:
         """A connection with its secrets, for one attempt."""
         row = connection.execute(select(connections).where(connections.c.name == name)).mappings().first()

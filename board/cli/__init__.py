@@ -34,6 +34,7 @@ COMMANDS = {
     "users": Entry("users:app", "People who may sign in."),
     "groups": Entry("groups:app", "People and keys under one name."),
     "keys": Entry("keys:app", "API keys for programs."),
+    "subscriptions": Entry("subscriptions:app", "Who hears of events."),
 }
 app = typer.Typer(name="board", no_args_is_help=True, cls=group_of(COMMANDS), **PLAIN)
 

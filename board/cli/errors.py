@@ -14,6 +14,7 @@ from board.catalogue.apply import BadCatalogue
 from board.catalogue.store import UnknownType
 from board.db.migrate import SchemaError
 from board.db.place import BadPlace
+from board.effects.subscriptions import SubscriptionRefused
 from board.serve import CannotListen
 from board.settings import SettingsError
 from board.tasks.intake import Duplicate, Problem
@@ -45,6 +46,7 @@ EXPECTED = (
     SecondHost,
     SettingsError,
     Stale,
+    SubscriptionRefused,
     UnknownType,
     WrongKey,
 )

@@ -13,6 +13,7 @@ class Turn(IntEnum):
     MANY_TASKS = 7_314_008_116  # two writers of many rows in different orders would wait for each other for ever
     CATALOGUE = 7_314_008_117  # two writers of one type would both make the same version
     FILES = 7_314_008_118  # content is removed when no file has it, and none may come to rely on it meanwhile
+    ANNOUNCEMENTS = 7_314_008_119  # two who write out events of one task would each take theirs for the first
 
 
 def wait_for_turn(tx: Connection, turn: Turn) -> None:

@@ -15,8 +15,9 @@ from sqlalchemy import Connection, delete, select
 from board.catalogue.spec import TypeSpec
 from board.catalogue.store import Catalogue
 from board.db.many import insert_many
+from board.effects import announcing
 from board.effects.models import operations, untold
-from board.effects.operations import CALLBACK
+from board.effects.operations import CALLBACK, SUBSCRIPTION
 from board.tasks.followers import Moved
 from board.tasks.states import AT_REST, TERMINAL, Status
 
@@ -69,10 +70,11 @@ def sent_since(connection: Connection, task: int, moment: datetime) -> bool:
 def take_back(tx: Connection, task: int, moment: datetime) -> None:
     """The decision that reserved them was undone; nothing of them has left the house. Nobody hears of it."""
     tx.execute(delete(untold).where(untold.c.task == task))
+    announcing.take_back(tx, task, moment)
     tx.execute(
         delete(operations).where(
             operations.c.task == task,
-            operations.c.kind == CALLBACK,
+            operations.c.kind.in_([CALLBACK, SUBSCRIPTION]),
             operations.c.created_at >= moment,
             operations.c.tries == 0,
         )

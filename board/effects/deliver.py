@@ -14,12 +14,14 @@ from board.catalogue.store import Catalogue
 from board.db.clock import now, read_now
 from board.db.engine import Database
 from board.db.types import UtcTime
+from board.effects import fan_out
+from board.effects import subscriptions as subscriptions_
 from board.effects.answers import read, word
 from board.effects.backoff import pause
 from board.effects.calls import elsewhere, post, request_headers
 from board.effects.http import Doors
-from board.effects.models import BEHIND, IN_TURN, operations
-from board.effects.operations import CALLBACK, OPEN, Closed, Delivered, close_many, log_deliveries
+from board.effects.models import BEHIND, IN_TURN, operations, subscriptions
+from board.effects.operations import OPEN, Closed, Delivered, close_many, log_deliveries
 from board.effects.rewrite import Rewrite
 from board.effects.scribe import TAKEN_SECONDS, Scribe
 from board.ports import (
@@ -37,10 +39,13 @@ from board.ports import (
 )
 from board.tasks.text import clean
 
+GONE = 410  # the receiver wants no more calls, ever
 RECEIVERS = 50  # receivers looked at in one go, those whose word has waited longest first
 
-# Every receiver with word that is due, and NULL where something is to be written out first. The loose scan jumps from
-# one receiver to the next in ix_operations_outbox: a hundred thousand rows for one that is down cost no more than one.
+# Every receiver with word that is due, and NOTED and ANNOUNCED where something is to be written out first. The loose
+# scan jumps from one receiver to the next in ix_operations_outbox: a hundred thousand rows for one that is down cost no
+# more than one.
+NOTED, ANNOUNCED = "", "*"  # no receivers
 _DUE = text("""
 WITH RECURSIVE receivers (name) AS (
     SELECT min(receiver) FROM operations WHERE next_try_at IS NOT NULL AND after IS NULL
@@ -56,7 +61,8 @@ WITH RECURSIVE receivers (name) AS (
     ) AS soonest FROM receivers WHERE name IS NOT NULL
 )
 SELECT name, soonest FROM due WHERE soonest <= board_now()
-UNION ALL SELECT NULL, NULL WHERE EXISTS (SELECT 1 FROM untold)
+UNION ALL SELECT '', NULL WHERE EXISTS (SELECT 1 FROM untold)
+UNION ALL SELECT '*', NULL WHERE EXISTS (SELECT 1 FROM announcements)
 ORDER BY soonest
 """)
 
@@ -73,6 +79,8 @@ class Due:
     tries: int
     give_up_at: datetime
     outdated: bool
+    subscription: str | None = None
+    secret: str | None = None  # what signs for that subscription; None: there is none, or none any more
     connection: str | None = None
     signs_in: ConnectionView | None = None  # that connection, opened; None: there is none, or none any more
 
@@ -103,7 +111,7 @@ class Outbox:
     secret: str  # signs what goes to a task's callback_url
     rewrite: Rewrite = field(default_factory=Rewrite)
 
-    def _due(self) -> list[str | None]:
+    def _due(self) -> list[str]:
         with self.db.read() as connection:
             return list(connection.execute(_DUE).scalars())
 
@@ -113,11 +121,15 @@ class Outbox:
         room: how many rows may be taken for a receiver. Rows that another process is just taking are skipped.
         """
         names, more = self._due(), False
-        if None in names:
+        if ANNOUNCED in names:
             with self.db.write() as tx:
-                more = self.scribe.write_some(tx)
+                more = fan_out.write_some(tx, self.scribe.documents)
+        if NOTED in names:
+            with self.db.write() as tx:
+                more = self.scribe.write_some(tx) or more
+        if NOTED in names or ANNOUNCED in names:
             names = self._due()
-        due = [(name, lines) for name in names if name is not None and (lines := room(name)) > 0]
+        due = [(name, lines) for name in names if name not in (NOTED, ANNOUNCED) and (lines := room(name)) > 0]
         if not due:
             return Taken([], more)
         with self.db.write() as tx:
@@ -127,14 +139,30 @@ class Outbox:
             return Taken(self._opened(tx, _taken(tx, outdated)) if outdated else [], more)
 
     def _opened(self, tx: Connection, rows: list[Due]) -> list[Due]:
-        """With the connections that some of them need."""
+        """With the connections and the secrets that some of them need."""
         names = {due.connection for due in rows if due.connection is not None}
         opened = {name: self.catalogue.open_connection(tx, name) for name in names}
-        return [replace(due, signs_in=opened[due.connection]) if due.connection else due for due in rows]
+        secrets = self._secrets(tx, {due.subscription for due in rows if due.subscription is not None})
+        return [
+            replace(due, signs_in=opened[due.connection])
+            if due.connection
+            else replace(due, secret=secrets.get(due.subscription))
+            if due.subscription
+            else due
+            for due in rows
+        ]
+
+    def _secrets(self, tx: Connection, wanted: set[str]) -> dict[str, str]:
+        """What signs for these subscriptions; nothing for those that are gone or switched off."""
+        if not wanted:
+            return {}
+        query = select(subscriptions.c.id, subscriptions.c.secret)
+        rows = tx.execute(query.where(subscriptions.c.id.in_(wanted), subscriptions.c.disabled_at.is_(None))).all()
+        return {row.id: self.catalogue.unseal(row.secret) if row.secret else self.secret for row in rows}
 
     async def send(self, due: Due, doors: Doors) -> Sent:
         """One try. The id stays, time and signature are fresh."""
-        headers = request_headers(due.signs_in, due.key, due.body, self.secret)
+        headers = request_headers(due.signs_in, due.key, due.body, due.secret or self.secret)
         if due.outdated:
             headers["x-board-outdated"] = "true"
         begun, url = time.monotonic(), self.rewrite(due.url)
@@ -166,6 +194,9 @@ class Outbox:
                     at = moment + timedelta(seconds=wait)
                     put_off.append({"row": it.due.operation, "at": at, "error": _words(it.outcome)})
             close_many(tx, closed)
+            for it in tries:
+                if it.http_status == GONE and it.due.subscription is not None:
+                    subscriptions_.switch_off(tx, it.due.subscription, _words(it.outcome))
             if closed:
                 behind = BEHIND, operations.c.after.in_([it.operation for it in closed])
                 released = tx.execute(update(operations).where(*behind).values(after=None)).rowcount
@@ -184,6 +215,8 @@ _PUT_OFF = (
 
 def _door(doors: Doors, due: Due, url: str) -> Http:
     """Raises Refused where the connection is gone, or leads elsewhere by now."""
+    if due.subscription is not None and due.secret is None:
+        raise Refused("Nobody subscribes to this any more, or the subscription was switched off.")
     if due.connection is None:
         return doors.repeating()
     if due.signs_in is None:
@@ -198,7 +231,7 @@ def _first_of(tx: Connection, name: str, lines: int) -> Select[Any]:
     later = operations.alias("later")
     outdated = exists().where(
         later.c.task == operations.c.task,
-        later.c.kind == CALLBACK,
+        later.c.kind == operations.c.kind,
         later.c.url == operations.c.url,
         later.c.id + 0 > operations.c.id,  # + 0: found by the task, not by walking along the primary key
         later.c.tries > 0,
@@ -212,7 +245,7 @@ def _first_of(tx: Connection, name: str, lines: int) -> Select[Any]:
     return query.with_for_update(of=operations, skip_locked=True) if tx.dialect.name == "postgresql" else query
 
 
-_SENT = ("id", "key", "url", "receiver", "body", "tries", "give_up_at", "connection")
+_SENT = ("id", "key", "url", "receiver", "body", "tries", "give_up_at", "connection", "subscription")
 
 
 def _taken(tx: Connection, outdated: Mapping[int, bool]) -> list[Due]:
@@ -239,6 +272,7 @@ def _taken(tx: Connection, outdated: Mapping[int, bool]) -> list[Due]:
             give_up_at=row.give_up_at,
             outdated=outdated[row.id],
             connection=row.connection,
+            subscription=row.subscription,
         )
         for row in rows
     ]

@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy import BigInteger, Column, ForeignKey, Index, Integer, UniqueConstraint, false, text
 from sqlmodel import Field, SQLModel
 
-from board.db.schema import BigId, id_field, json_field, table_of, text_field, time_field
+from board.db.schema import BigId, id_field, json_field, sealed_field, table_of, text_field, time_field
 
 # The conditions of the partial indexes; queries use these very texts, see board.tasks.models.
 UNSETTLED = text("operations.status <> 'confirmed'")
@@ -18,6 +18,7 @@ ANNOUNCED = text("kind = 'outside' AND status IN ('reserved', 'sent')")
 HAS_TASK = text("task IS NOT NULL")
 IN_TURN = text("next_try_at IS NOT NULL AND after IS NULL")
 BEHIND = text("after IS NOT NULL")
+SUBSCRIBED = text("subscription IS NOT NULL")
 
 
 class Operation(SQLModel, table=True):
@@ -44,6 +45,15 @@ class Operation(SQLModel, table=True):
         # The few that wait for a person's word, counted on every page.
         Index("ix_operations_unknown", "id", sqlite_where=UNKNOWN, postgresql_where=UNKNOWN),
         Index("ix_operations_announced", "id", sqlite_where=ANNOUNCED, postgresql_where=ANNOUNCED),
+        # What went to a subscription: its latest result, and what waits.
+        Index(
+            "ix_operations_subscription",
+            "subscription",
+            "status",
+            "id",
+            sqlite_where=SUBSCRIBED,
+            postgresql_where=SUBSCRIBED,
+        ),
         Index(
             "ix_operations_owner",
             "owner",
@@ -61,12 +71,13 @@ class Operation(SQLModel, table=True):
     lease_token: int = Field(default=0, sa_column=Column(BigInteger(), nullable=False))
     owner: str | None = Field(default=None, max_length=200)  # the key of the outside program; None: the board itself
     execution_id: str | None = text_field()  # an outside program's own name of its run
-    kind: str = Field(max_length=40)  # dify.run, webhook.action, webhook.callback, outside
+    kind: str = Field(max_length=40)  # dify.run, webhook.action, webhook.callback, webhook.subscription, outside
     target: str = text_field(nullable=False)  # shown to people; a secret part of an address is masked
     connection: str | None = Field(default=None, max_length=120)
     url: str | None = text_field()  # outbox rows: where to send
     receiver: str | None = text_field()  # outbox rows: scheme, host and port; one receiver's trouble is nobody else's
     after: int | None = Field(default=None, sa_column=Column(BigId))  # outbox rows: the one that must be closed before
+    subscription: str | None = Field(default=None, max_length=20)  # of word to a subscription, which may be gone by now
     request_hash: str = Field(max_length=64)
     body: str | None = text_field()  # fixed at reservation, resent byte for byte
     status: str = Field(max_length=12)  # reserved, sent, confirmed, rejected, unknown
@@ -111,6 +122,40 @@ class Untold(SQLModel, table=True):
     task: int = Field(sa_column=Column(BigId, primary_key=True, autoincrement=False))
     seq: int = Field(sa_column=Column(Integer(), primary_key=True, autoincrement=False))
     due_at: datetime | None = time_field()  # not before; None: at once
+
+
+class Subscription(SQLModel, table=True):
+    """A receiver that hears of events of all tasks, or of those of some types."""
+
+    __tablename__ = "subscriptions"
+    __table_args__ = (UniqueConstraint("fingerprint"),)
+
+    id: str = Field(primary_key=True, max_length=20)  # never given out twice: the ids of what is sent are made of it
+    fingerprint: str = Field(max_length=64)  # of address and events, by which a repeated wish is told
+    url: str = text_field(nullable=False)
+    events: list[str] = json_field(nullable=False)
+    types: list[str] | None = json_field()  # None: all
+    secret: str = sealed_field()  # empty: signed with the board's own
+    owner: str = Field(max_length=200)
+    created_at: datetime = time_field(nullable=False)
+    disabled_at: datetime | None = time_field()
+    note: str | None = text_field()  # why it was switched off
+
+
+class Announcement(SQLModel, table=True):
+    """An event that subscriptions are to hear of; written out for each of them at once, mostly, and then removed."""
+
+    __tablename__ = "announcements"
+
+    id: int = id_field()
+    event: str = Field(max_length=40)
+    type: str | None = Field(default=None, max_length=120)  # of its task
+    task: int | None = Field(default=None, sa_column=Column(BigId, index=True))
+    task_id: str | None = Field(default=None, max_length=200)
+    name: str = text_field(nullable=False)  # what tells it from every other one of its event
+    body: str | None = text_field()  # None: the task as it is when this is written out
+    at: datetime = time_field(nullable=False)
+    due_at: datetime = time_field(nullable=False)  # nothing leaves before
 
 
 class OperationEvent(SQLModel, table=True):
@@ -199,3 +244,5 @@ callback_rights = table_of(CallbackRight)
 operation_waits = table_of(OperationWait)
 withdrawals = table_of(Withdrawal)
 untold = table_of(Untold)
+subscriptions = table_of(Subscription)
+announcements = table_of(Announcement)

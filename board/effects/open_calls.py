@@ -9,7 +9,7 @@ from sqlalchemy import ColumnElement, Connection, RowMapping, and_, or_, select,
 from board.db.clock import now
 from board.effects import withdrawals
 from board.effects.models import operations
-from board.effects.operations import CALLBACK, OPEN
+from board.effects.operations import CALLBACK, OPEN, SUBSCRIPTION
 from board.ports import FormAnswer, SentOperation
 from board.tasks.followers import Moved
 from board.tasks.states import Status
@@ -17,7 +17,7 @@ from board.tasks.states import Status
 # A call that the board itself makes and waits for: neither the outbox, which is sent until it is confirmed or given up,
 # nor what outside programs announce.
 _OWN: tuple[ColumnElement[bool], ...] = (
-    operations.c.kind != CALLBACK,
+    operations.c.kind.not_in([CALLBACK, SUBSCRIPTION]),
     operations.c.give_up_at.is_(None),
     operations.c.owner.is_(None),
 )

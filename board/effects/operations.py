@@ -28,6 +28,7 @@ from board.tasks.text import clean
 from board.templating import TemplateProblem
 
 CALLBACK = "webhook.callback"  # the kind of outbox rows: word to the caller about the task's end
+SUBSCRIPTION = "webhook.subscription"  # the other kind of outbox rows: word to a subscription
 OPEN = ("reserved", "sent")
 MAX_DETAIL = 500  # characters of an answer that are kept: enough to recognise an error page
 MAX_KEY = 500  # characters; PostgreSQL's index takes 2700 bytes, and a person has to read it

@@ -9,12 +9,13 @@ from sqlalchemy import Connection, RowMapping, update
 from board.access.rights import Act, Actor
 from board.db.clock import now
 from board.effects.models import operations
-from board.effects.operations import CALLBACK, by_id
+from board.effects.operations import CALLBACK, SUBSCRIPTION, by_id
 from board.effects.scribe import GIVE_UP_AFTER
 from board.effects.steps import NoSuchOperation
 from board.tasks.history import record
 from board.tasks.visible import visible
 
+OUTBOX = (CALLBACK, SUBSCRIPTION)
 _ID = re.compile("[0-9]{1,18}")  # fits 64 bits
 
 
@@ -23,7 +24,7 @@ class NotResendable(Exception):
 
 
 def may_resend(row: RowMapping) -> bool:
-    return row["kind"] == CALLBACK and row["after"] is None
+    return row["kind"] in OUTBOX and row["after"] is None
 
 
 def resend(tx: Connection, actor: Actor, operation: str, channel: str, reason: str | None = None) -> RowMapping:
@@ -32,16 +33,19 @@ def resend(tx: Connection, actor: Actor, operation: str, channel: str, reason: s
     One that waits goes at once. Raises NoSuchOperation, NoSuchTask, Forbidden, NotResendable.
     """
     row = by_id(tx, int(operation)) if _ID.fullmatch(operation) else None
-    if row is None or row["task"] is None:
+    if row is None or (row["task"] is None and row["kind"] != SUBSCRIPTION):
         raise NoSuchOperation(operation)
-    visible(tx, actor, row["task_id"], Act.OPERATE)
-    if row["kind"] != CALLBACK:
-        raise NotResendable(
-            "Only callbacks are sent again like that. Requeue the task to repeat a rejected action; where its outcome "
-            "is unknown, say first what happened."
-        )
-    # This locks the task, and whoever writes out word of a task locks that first and then its earlier calls.
-    record(tx, row["task"], "callback_resent", actor.by(channel), note=reason, data={"operation": str(row["id"])})
+    if row["kind"] == SUBSCRIPTION:  # no part of what was done for the task
+        actor.require(Act.OPERATE)
+    else:
+        visible(tx, actor, row["task_id"], Act.OPERATE)
+        if row["kind"] != CALLBACK:
+            raise NotResendable(
+                "Only callbacks are sent again like that. Requeue the task to repeat a rejected action; where its "
+                "outcome is unknown, say first what happened."
+            )
+        # This locks the task, and whoever writes out word of a task locks that first and then its earlier calls.
+        record(tx, row["task"], "callback_resent", actor.by(channel), note=reason, data={"operation": str(row["id"])})
     row = by_id(tx, row["id"], lock=True)
     assert row is not None
     if row["after"] is not None:

@@ -43,7 +43,7 @@ class Scribe:
     """documents: makes task objects of the contract, in the order of their rows."""
 
     def __init__(self, catalogue: Catalogue, documents: DocumentsOfMany) -> None:
-        self._catalogue, self._documents = catalogue, documents
+        self._catalogue, self.documents = catalogue, documents
 
     def write_out(self, tx: Connection, rows: Sequence[RowMapping]) -> bool:
         """Write out what is noted of these tasks; whether there was anything.
@@ -60,7 +60,7 @@ class Scribe:
         made = [
             _row(note.seq, task, document, before.get(task["id"]), note.due_at or task["updated_at"])
             | {"connection": self._signs_in(tx, task)}
-            for note, task, document in zip(noted, told, self._documents(tx, told), strict=True)
+            for note, task, document in zip(noted, told, self.documents(tx, told), strict=True)
         ]
         insert_many(tx, operations, made)
         return True
@@ -148,6 +148,10 @@ def _on_their_way(dialect: str) -> Select[Any]:
     return query.with_for_update() if dialect == "postgresql" else query
 
 
-def envelope(event: str, seq: int, task: dict[str, Any], at: str | None) -> bytes:
-    """The body of every outgoing webhook. `seq` grows per task: a receiver drops what is older than it has seen."""
-    return dump_json({"event": event, "seq": seq, "task": task, "decision": task.get("decision"), "at": at}).encode()
+def envelope(event: str, seq: int, task: dict[str, Any] | None, at: str | None, **more: Any) -> bytes:
+    """The body of every outgoing webhook. `seq` grows per task: a receiver drops what is older than it has seen.
+
+    task: None where the event is not about one; then it comes with keys of its own.
+    """
+    decision = task.get("decision") if task is not None else None
+    return dump_json({"event": event, "seq": seq, "task": task, "decision": decision, "at": at, **more}).encode()

@@ -10,6 +10,7 @@ from sqlalchemy import Connection, select
 from board.db.clock import read_now
 from board.effects import operations as ledger
 from board.effects.models import deliveries
+from board.effects.operations import SUBSCRIPTION
 from board.effects.resend import may_resend
 from board.effects.view import operation_document, try_document
 
@@ -18,7 +19,8 @@ MOST_TRIES = 20  # of one operation, the latest; a callback that is tried for th
 
 def of_task(connection: Connection, task: int) -> list[dict[str, Any]]:
     """Every operation of a task, oldest first, with its last tries, the latest first."""
-    rows, moment = ledger.of_task(connection, task), read_now(connection)
+    rows = [row for row in ledger.of_task(connection, task) if row["kind"] != SUBSCRIPTION]  # no part of its own work
+    moment = read_now(connection)
     query = (
         select(deliveries)
         .where(deliveries.c.operation.in_([row["id"] for row in rows]))

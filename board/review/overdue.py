@@ -11,6 +11,8 @@ from board.catalogue.spec import TypeSpec
 from board.catalogue.store import Catalogue
 from board.db.clock import now, read_now
 from board.db.engine import AWAY, Database
+from board.effects import subscriptions
+from board.effects.subscriptions import Event
 from board.review.decide import Decisions
 from board.review.models import reviews
 from board.review.policy import VERDICTS, Reason
@@ -69,6 +71,7 @@ def _expire(tx: Connection, ledger: Ledger, catalogue: Catalogue, decisions: Dec
     spec = catalogue.version(tx, task["type"], task["type_version"]).spec
     details = {"review": str(review_id), "due_at": time(review["due_at"]), "on_expire": spec.review.on_expire}
     note = "Nobody decided in time."
+    subscriptions.note(tx, Event.OVERDUE, f"{review_id}:{details['due_at']}", task=task)
     match _way_out(spec, review):
         case "cancel":
             ledger.move(tx, task, Move.EXPIRE, TIMER, note=note, details=details)

@@ -21,7 +21,7 @@ from board.db.clock import read_now
 from board.db.engine import Database
 from board.db.types import dump_json
 from board.effects import retire
-from board.effects.models import operations, untold
+from board.effects.models import announcements, operations, untold
 from board.effects.view import operation_document
 from board.review import read as reading
 from board.review.models import reviews
@@ -203,9 +203,10 @@ def _held(connection: Connection, ids: Collection[int]) -> dict[int, str]:
     """
     calls = select(operations.c.task).where(operations.c.task.in_(ids), retire.OPEN)
     notes = select(untold.c.task).where(untold.c.task.in_(ids))
+    news = select(announcements.c.task).where(announcements.c.task.in_(ids))
     asked = select(reviews.c.task).where(reviews.c.task.in_(ids), reviews.c.status == "open")
     found = dict.fromkeys(connection.execute(asked).scalars(), "open_review")
-    for open_ in (calls, notes):
+    for open_ in (calls, notes, news):
         found |= dict.fromkeys(connection.execute(open_).scalars(), "open_operation")
     return found
 

@@ -22,6 +22,7 @@ from board.web import (
     review,
     settings,
     sign_in,
+    subscriptions,
     task,
     tasks,
 )
@@ -37,7 +38,7 @@ def install(app: FastAPI) -> None:
         (inbox, pulse, bulk, amend, holding, review, attachments),
         (audit, edit, tasks, task, operations),
     )
-    for module in (sign_in, *reviewing, *working, ops, preferences, settings, reference):
+    for module in (sign_in, *reviewing, *working, ops, preferences, settings, subscriptions, reference):
         app.include_router(module.router)
     app.mount("/static/{version}", VersionedFiles(version), name="static")
     errors.install(app)

@@ -27,7 +27,14 @@ def test_get_and_head_of_every_page_leave_the_database_as_it_is(site: Site) -> N
     assert first_owner
     paths = [
         *("/", "/decided", "/tasks", "/tasks?status=failed&q=x&sort=title", "/pulse", "/login", "/docs"),
-        *("/settings/types", "/settings/connections", f"/setup/{first_owner}", f"/setup/{own}", "/setup/nothing"),
+        *(
+            "/settings/types",
+            "/settings/connections",
+            "/settings/subscriptions",
+            f"/setup/{first_owner}",
+            f"/setup/{own}",
+            "/setup/nothing",
+        ),
         *(f"/reviews/{open_review}", f"/reviews/{decided}", f"/?done={decided}", "/reviews/99999"),
         *(f"/reviews/{open_review}/decision", f"/reviews/{decided}/undo", "/logout", "/language"),
         *("/tasks/T-1", "/tasks/T-1/edit", "/tasks/T-1/data.json", "/tasks/T-1/cancel", "/tasks/nothing"),

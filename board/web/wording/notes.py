@@ -14,6 +14,8 @@ _NOTES = {
     "saved_and_run": N_("The payload was saved, and the work begins anew with it."),
     "snoozed": N_("The review is put aside and comes back by itself."),
     "answered": N_("Your answer is kept, with its reason."),
+    "unsubscribed": N_("The subscription is removed; nothing more is sent to it."),
+    "sent_again": N_("What was given up in the last three days goes out again now."),
     "resent": N_("The call goes out again now."),
     "settings_saved": N_("Your settings were saved."),
     "none_selected": N_("Select at least one task first."),

@@ -33,6 +33,7 @@ OPERATION_KIND = {
     "mail": N_("A mail"),
     "webhook.resume": N_("The result, for the flow that waits"),
     "webhook.callback": N_("Word to the sender of a task"),
+    "webhook.subscription": N_("Word to a subscription"),
     "outside": N_("A call of another program"),
 }
 OPERATION_EVENT = {
