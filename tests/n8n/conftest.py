@@ -13,6 +13,8 @@ from tests.n8n.server import SAMPLES, Flows, N8n
 from tests.rig.board import API_KEY
 from tests.rig.reaper import Reaper, new_folder
 
+# The address by which n8n calls itself in one test, and which leads nowhere.
+ELSEWHERE = "http://n8n.invalid:5678"
 SECRET = "the secret of the connection n8n-publish"
 
 
@@ -39,7 +41,11 @@ def board(reaper: Reaper, n8n: N8n) -> Iterator[TheBoard]:
     """One board for the whole run, with the task types of the sample flows; their grace times are over at once."""
     folder = new_folder()
     reaper.folder(folder)
-    served = TheBoard(folder, reaper, {"BOARD_LEASE": "5s"})  # as often it looks for claims that were lost
+    env = {
+        "BOARD_LEASE": "5s",  # as often it looks for claims that were lost
+        "BOARD_CALLBACK_REWRITE": f"{ELSEWHERE}={n8n.url}",
+    }
+    served = TheBoard(folder, reaper, env)
     served.start()
     text = (SAMPLES / "types.yaml").read_text("utf-8").replace("grace: 10s", "grace: 0s")
     text = text.replace("${N8N_PUBLISH_URL}", f"{n8n.url}/webhook/board-publish").replace("${N8N_SECRET}", SECRET)

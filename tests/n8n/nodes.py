@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 from typing import Any
 
@@ -27,7 +28,11 @@ def webhook(path: str, mode: str = "onReceived") -> dict[str, Any]:
 
 
 def http(name: str, method: str, url: str, body: str | None = None, **more: Any) -> dict[str, Any]:
-    """An HTTP Request node with the board's key. body: an expression without its braces; options: the node's own."""
+    """An HTTP Request node with the board's key.
+
+    body: an expression without its braces. more: `headers` that are added, the node's own `options`, and whatever
+    stands at the node itself, such as `retryOnFail`.
+    """
     parameters: dict[str, Any] = {
         "method": method,
         "url": url,
@@ -35,9 +40,13 @@ def http(name: str, method: str, url: str, body: str | None = None, **more: Any)
         "genericAuthType": "httpHeaderAuth",
         "options": more.pop("options", {}),
     }
+    if headers := more.pop("headers", None):
+        pairs = [{"name": key, "value": value} for key, value in headers.items()]
+        parameters |= {"sendHeaders": True, "headerParameters": {"parameters": pairs}}
     if body is not None:
+        body = body.replace("}}", "} }")  # two of them would end the expression
         parameters |= {"sendBody": True, "specifyBody": "json", "jsonBody": f"={{{{ {body} }}}}"}
-    return _node(name, "httpRequest", 4.2, parameters, credentials=KEY, **more)
+    return _node(name, "httpRequest", 4.2, parameters, **{"credentials": copy.deepcopy(KEY), **more})
 
 
 def wait(name: str = "Wait", suffix: str = "", **parameters: Any) -> dict[str, Any]:

@@ -277,6 +277,10 @@ class Execution:
         outputs = self._result["runData"][node][run]["data"]["main"]
         return [item["json"] for item in outputs[index] or []] if index < len(outputs) else []
 
+    def milliseconds(self, node: str) -> int:
+        """How long it took, its tries together."""
+        return int(self._result["runData"][node][-1]["executionTime"])
+
     def runs(self, node: str) -> int:
         """How often a node ran."""
         return len(self._result.get("runData", {}).get(node, []))
