@@ -1,7 +1,7 @@
 """Subscriptions, and the events that they are to hear of.
 
-Revision ID: 0025
-Revises: 0024
+Revision ID: 0026
+Revises: 0025
 """
 
 import sqlalchemy as sa
@@ -10,8 +10,8 @@ from alembic import op
 from board.db.schema import BigId
 from board.db.types import JsonText, UtcTime
 
-revision = "0025"
-down_revision = "0024"
+revision = "0026"
+down_revision = "0025"
 branch_labels = None
 depends_on = None
 
