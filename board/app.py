@@ -28,6 +28,7 @@ from board.api import (
     queue,
     review_acts,
     review_bulk,
+    review_quality,
     reviews,
     schedules,
     subscriptions,
@@ -59,13 +60,14 @@ def build_app(board: Board) -> FastAPI:
     app.state.board = board
     app.state.taking = Taking(board)
     errors.install(app)
-    # bulk before tasks, whose address /tasks/{task_id} would take it
+    # bulk before tasks and quality before reviews, whose addresses with an id would take theirs
     rooms = (
         bulk,
         tasks,
         task_acts,
         review_acts,
         review_bulk,
+        review_quality,
         reviews,
         operations,
         catalogue,

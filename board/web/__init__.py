@@ -18,6 +18,7 @@ from board.web import (
     ops,
     preferences,
     pulse,
+    quality,
     reference,
     review,
     settings,
@@ -38,7 +39,7 @@ def install(app: FastAPI) -> None:
         (inbox, pulse, bulk, amend, holding, review, attachments),
         (audit, edit, tasks, task, operations),
     )
-    for module in (sign_in, *reviewing, *working, ops, preferences, settings, subscriptions, reference):
+    for module in (sign_in, *reviewing, *working, ops, quality, preferences, settings, subscriptions, reference):
         app.include_router(module.router)
     app.mount("/static/{version}", VersionedFiles(version), name="static")
     errors.install(app)

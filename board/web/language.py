@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 
 from babel import Locale
 from babel.dates import format_skeleton, format_timedelta
-from babel.numbers import format_decimal
+from babel.numbers import format_decimal, format_percent
 
 from board.locale import LANGUAGES, translations
 
@@ -62,6 +62,10 @@ class Language:
 
     def number(self, value: int | float) -> str:
         return format_decimal(value, locale=self.locale)
+
+    def percent(self, rate: float) -> str:
+        """A share from 0 to 1: `12%`, and `1.5%`."""
+        return format_percent(rate, "#,##0.#%", locale=self.locale)
 
 
 def language(code: str, zone: str) -> Language:

@@ -52,6 +52,7 @@ def environment(code: str, zone: str) -> Environment:
         "age": partial(_time, speech, speech.age),
         "span": speech.span,
         "num": speech.number,
+        "percent": speech.percent,
         "tree": lambda value: tree(hidden.strip_all(value, Counter())),
         "seg": lambda text: quote(str(text), safe=""),
         "initials": initials,

@@ -22,6 +22,7 @@ from board.effects.scribe import Scribe
 from board.queue import ledger_queue
 from board.queue.redis_lines import Place
 from board.queue.wanted import Scope
+from board.review import quality
 from board.review import read as inbox
 from board.review.models import reviews
 from board.tasks.ledger import Ledger
@@ -282,6 +283,20 @@ class Types:
 
     def version(self, *_: Any) -> Any:
         return SimpleNamespace(spec=SimpleNamespace(max_crashes=3))
+
+
+def test_figures_on_decisions_are_read_by_when_they_were_made(full: Database) -> None:
+    with full.write() as tx:
+        now = read_now(tx)
+        shared = {"reason": "policy", "content_hash": "", "opened_at": now, "status": "decided", "verdict": "approve"}
+        shared |= {"risk": "low", "round": 1, "version": 1, "decider_kind": "person"}
+        asked = [n + 1 for n in range(ROWS) if STATUSES[n % 100] == "done"][:20_000]
+        tx.execute(insert(reviews), [shared | {"task": n, "decided_at": now - timedelta(minutes=n)} for n in asked])
+        tx.execute(text("ANALYZE"))
+    with plans(full, "disagreed") as found, full.read() as connection:
+        made = quality.by_type(connection, now - timedelta(hours=2), now)
+        assert made["trial"].decisions > 50
+    assert "ix_reviews_decided" in found[0], found[0]
 
 
 def test_the_inbox_is_read_in_the_order_of_its_index(full: Database) -> None:
