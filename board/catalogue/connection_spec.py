@@ -85,12 +85,13 @@ class ConnectionSpec(Block):
     """Where to call. `key`, `secret` and `auth` are stored encrypted."""
 
     name: Name
-    kind: Literal["dify", "webhook", "mail"]
+    kind: Literal["dify", "webhook", "mail", "files"]
     url: Annotated[str, Field(max_length=2000), AfterValidator(_address)]
     key: str | None = None
     secret: Annotated[str | list[str], AfterValidator(_secret)] | None = None
     auth: AuthSpec | None = None
     sender: Annotated[str, Field(min_length=1, max_length=320)] | None = None  # mail: who writes, `Name <address>`
+    region: Annotated[str, Field(pattern=r"^[A-Za-z0-9-]{1,60}$")] | None = None  # files: the server speaks S3
     idempotent: bool = False
     grace: Duration | None = None  # how long a lost call is looked for at the target before it counts as not started
     reconcile_for: Annotated[Duration, Field(gt=0, le=7 * 86400)] | None = None  # how long it is asked about at all
@@ -108,10 +109,26 @@ class ConnectionSpec(Block):
             raise ValueError("a webhook connection takes secret, not key")
         if self.kind == "webhook" and self.status_url is None and (self.status_answer or self.grace is not None):
             raise ValueError("status_answer and grace are about the answer of status_url; give status_url, too")
+        if self.kind != "files" and self.region:
+            raise ValueError("region is for connections of kind files")
         if self.status_url is not None and (self.kind != "webhook" or _origin(self.status_url) != _origin(self.url)):
             raise ValueError("status_url is for webhooks, and must be on the host and port of url")
         if (self.kind == "mail") != self.url.startswith("smtp"):
             raise ValueError(f"the url of a {self.kind} connection begins with {_BEGINS[self.kind == 'mail']}")
+        return self
+
+    @model_validator(mode="after")
+    def _fits_files(self) -> ConnectionSpec:
+        if self.kind != "files":
+            return self
+        if self.region and not (self.key and isinstance(self.secret, str)):
+            raise ValueError("a files connection with a region speaks S3, and needs key and secret of the bucket")
+        if self.region and self.auth:
+            raise ValueError("a files connection with a region signs its calls with key and secret; leave auth out")
+        if not self.region and (self.key or self.secret):
+            raise ValueError("key and secret are those of S3, which needs region too; other servers take auth")
+        if self.auth and self.auth.jwt:
+            raise ValueError("a files connection signs in with auth: {basic: …} or auth: {header: …}")
         return self
 
     @model_validator(mode="after")

@@ -62,8 +62,10 @@ def _action(spec: TypeSpec, handlers: Mapping[str, Handler], connections: Mappin
     handler = handlers.get(spec.action.use)
     if handler is None or "act" not in getattr(handler, "phases", ()):
         names = sorted(name for name, it in handlers.items() if "act" in getattr(it, "phases", ()))
-        known = spec.action.use == "file.put" or handler is not None
-        yield "action.use", _LATER if known else f"“{spec.action.use}” is not an action; there are: {', '.join(names)}"
+        yield (
+            "action.use",
+            _LATER if handler is not None else f"“{spec.action.use}” is not an action; there are: {', '.join(names)}",
+        )
         return
     yield from _connection("action.connection", spec.action.connection, handler, connections)
     for name in spec.action.options:

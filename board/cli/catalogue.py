@@ -65,7 +65,7 @@ def export_types(
 @connections.command("set")
 def set_connection(
     name: Annotated[str, typer.Argument(metavar="NAME")],
-    kind: Annotated[str, typer.Option(help="dify or webhook.")],
+    kind: Annotated[str, typer.Option(help="dify, webhook or files; others from a file: board types apply.")],
     url: Annotated[str, typer.Option(help="Dify: the API address, ending in /v1. Webhook: the address to call.")],
     key: Annotated[str | None, typer.Option(help="Dify: the app's API key.")] = None,
     secret: Annotated[str | None, typer.Option(help="Webhook: the secret that signs calls.")] = None,

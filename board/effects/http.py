@@ -21,7 +21,7 @@ import httpcore
 import httpx
 
 from board.effects.guard import Guard, IpAddress, host_and_port, literal, resolve, written
-from board.ports import Answer, Lost, NotSent, Refused, StreamedAnswer
+from board.ports import Answer, Content, Lost, NotSent, Refused, StreamedAnswer
 
 MAX_ANSWER = 16 * 1024**2  # bytes; four times the largest JSON the board itself accepts
 CONNECT_SECONDS = 10.0  # a host that does not answer the door in this time is down
@@ -187,7 +187,7 @@ class Door:
         url: str,
         *,
         headers: Mapping[str, str] | None = None,
-        content: bytes | None = None,
+        content: Content = None,
         timeout: float = 30.0,
     ) -> Answer:
         call = _Call()
@@ -212,7 +212,7 @@ class Door:
         url: str,
         *,
         headers: Mapping[str, str] | None = None,
-        content: bytes | None = None,
+        content: Content = None,
         read_timeout: float = 60.0,
     ) -> AsyncIterator[StreamedAnswer]:
         self._guard.split(url)

@@ -26,6 +26,7 @@ from board.ports.handler import (
 )
 from board.ports.http import (
     Answer,
+    Content,
     Http,
     HttpError,
     Lost,
@@ -84,6 +85,7 @@ __all__ = [
     "Closing",
     "ConnectionUser",
     "ConnectionView",
+    "Content",
     "ContentGone",
     "Demo",
     "Drawing",

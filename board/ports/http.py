@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterable, AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 
 class HttpError(Exception):
@@ -22,6 +22,10 @@ class Lost(HttpError):
 
 class Refused(HttpError):
     """The guarded door refused the address or the size; nothing left the house."""
+
+
+# What is sent. In pieces, it needs the header Content-Length beside it, and goes out as it is read.
+Content: TypeAlias = bytes | AsyncIterable[bytes] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +61,7 @@ class Http(Protocol):
         url: str,
         *,
         headers: Mapping[str, str] | None = None,
-        content: bytes | None = None,
+        content: Content = None,
         timeout: float = 30.0,
     ) -> Answer:
         """One call, at most `timeout` seconds in all. Raises NotSent, Lost, Refused."""
@@ -68,7 +72,7 @@ class Http(Protocol):
         url: str,
         *,
         headers: Mapping[str, str] | None = None,
-        content: bytes | None = None,
+        content: Content = None,
         read_timeout: float = 60.0,
     ) -> AbstractAsyncContextManager[StreamedAnswer]:
         """A call whose body is read as it arrives; `read_timeout` is the longest silence in seconds."""

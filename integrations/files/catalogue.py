@@ -12,6 +12,7 @@ from integrations.files.handler import FileHandler
 from integrations.files.images.options import OPTIONS as IMAGE_OPTIONS
 from integrations.files.options import Option
 from integrations.files.pool import Pool
+from integrations.files.put.action import FilePut
 from integrations.files.tables.options import OPTIONS as TABLE_OPTIONS
 from integrations.files.video.options import OPTIONS as VIDEO_OPTIONS
 
@@ -33,4 +34,4 @@ def all_handlers() -> list[Handler]:
         for of, kinds in KINDS.items()
         for name, options in kinds.items()
     ]
-    return [*known, Package(pool)]
+    return [*known, Package(pool), FilePut()]

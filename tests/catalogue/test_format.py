@@ -92,7 +92,6 @@ def test_what_is_taken(part: dict[str, Any]) -> None:
     [
         ({"owner": "sales"}, "owner"),
         ({"fields": [{"name": "region", "kind": "choice", "options": ["EU", "CN"]}]}, "fields"),
-        ({"action": {"use": "file.put"}}, "action.use"),
     ],
     ids=str,
 )

@@ -18,7 +18,7 @@ def test_every_kind_of_work_is_found_in_its_module(module: str) -> None:
 
 def test_every_kind_of_work_has_its_handler() -> None:
     named = {name for kinds in KINDS.values() for name in kinds}
-    assert {it.name for it in all_handlers()} == named | {"archive.package"}
+    assert {it.name for it in all_handlers()} == named | {"archive.package", "file.put"}
 
 
 def test_handlers_are_told_when_the_process_stops(working_sqlite: OpenWorking) -> None:
