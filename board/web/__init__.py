@@ -26,6 +26,7 @@ from board.web import (
     subscriptions,
     task,
     tasks,
+    views,
 )
 from board.web.security import PageHeaders, VersionedFiles, static_version
 
@@ -36,7 +37,7 @@ def install(app: FastAPI) -> None:
     app.state.static = f"/static/{version}"
     app.state.throttle = Throttle()
     reviewing, working = (
-        (inbox, pulse, bulk, amend, holding, review, attachments),
+        (inbox, views, pulse, bulk, amend, holding, review, attachments),
         (audit, edit, tasks, task, operations),
     )
     for module in (sign_in, *reviewing, *working, ops, quality, preferences, settings, subscriptions, reference):

@@ -9,6 +9,8 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 from board.db.clock import read_now
 from board.review.decide import DecisionRefused
 from board.web.forms import Form, OwnForm
+from board.web.narrowing import asked_of, state_of
+from board.web.render import query
 from board.web.review import refused_page, row_of
 from board.web.review_view import HOURS
 from board.web.routing import PageRouter
@@ -22,14 +24,14 @@ _LONGEST = 10_000  # characters of a comment, as in the API
 def hold(review_id: str, form: OwnForm, visit: TheReader) -> HTMLResponse | RedirectResponse:
     """One of claim, take_over, release, snooze, wake, assign and comment; then the review again, or the inbox."""
     row = row_of(visit, review_id)
-    what = form.one("do")
+    what, narrow = form.one("do"), state_of(asked_of(visit.request))
     try:
         _do(visit, row["id"], what, form)
     except DecisionRefused as error:
         return refused_page(visit, review_id, error, form)
     if what == "snooze":
-        return visit.go("/", note="snoozed")
-    return visit.go(f"/reviews/{row['id']}")
+        return visit.go(query("/", narrow), note="snoozed")
+    return visit.go(query(f"/reviews/{row['id']}", narrow))
 
 
 def _do(visit: Visit, review: int, what: str, form: Form) -> None:

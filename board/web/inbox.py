@@ -9,7 +9,7 @@ from fastapi.responses import HTMLResponse
 from board.catalogue import store
 from board.db.clock import read_now
 from board.review import read
-from board.review.filters import Asked
+from board.web.narrowing import CHOICES, asked_of, state_of, without
 from board.web.review_view import detail, just_decided, listed
 from board.web.routing import PageRouter
 from board.web.visit import TheReader, Visit
@@ -20,41 +20,35 @@ ROWS = 30
 
 
 @router.show("/")
-def inbox_page(
-    visit: TheReader, type: str = "", cursor: str | None = None, done: str = "", mine: str = ""
-) -> HTMLResponse:
-    return list_page(visit, "open", type, cursor, done, mine=mine == "1")
+def inbox_page(visit: TheReader, cursor: str | None = None, done: str = "") -> HTMLResponse:
+    return list_page(visit, "open", cursor, done)
 
 
 @router.show("/snoozed")
-def snoozed_page(visit: TheReader, type: str = "", cursor: str | None = None) -> HTMLResponse:
-    return list_page(visit, "snoozed", type, cursor)
+def snoozed_page(visit: TheReader, cursor: str | None = None) -> HTMLResponse:
+    return list_page(visit, "snoozed", cursor)
 
 
 @router.show("/decided")
-def decided_page(visit: TheReader, type: str = "", cursor: str | None = None) -> HTMLResponse:
-    return list_page(visit, "decided", type, cursor)
+def decided_page(visit: TheReader, cursor: str | None = None) -> HTMLResponse:
+    return list_page(visit, "decided", cursor)
 
 
 def list_page(
     visit: Visit,
     status: str,
-    type: str = "",
     cursor: str | None = None,
     done: str = "",
     *,
     selected: Any = None,
     code: int = 200,
     raw: bool = False,
-    mine: bool = False,
     **more: Any,
 ) -> HTMLResponse:
-    """The list with one review: the selected one, or the first (which only wide screens show).
-
-    mine: only of tasks that are assigned to the reader.
-    """
+    """The list, as far as the address asks for it, with one review: the selected one, or the first (which only wide
+    screens show)."""
+    asked = asked_of(visit.request)
     with visit.board.db.read() as connection:
-        asked = Asked(type=(type,) if type else (), mine=mine)
         wanted = asked.wanted(connection, visit.actor, visit.board.settings.timezone)
         page = read.inbox(connection, status=status, wanted=wanted, cursor=cursor or None, limit=ROWS)
         items = listed(visit, connection, page.rows)
@@ -64,8 +58,9 @@ def list_page(
             "items": items,
             "groups": _groups(visit, items, read_now(connection)) if status == "open" else [(None, items)],
             "next_cursor": page.next_cursor,
-            "type": type,
-            "mine": mine,
+            "narrow": state_of(asked),
+            "conditions": _conditions(state_of(asked)),
+            "choices": CHOICES,
             "types": [row["name"] for row in store.list_types(connection)],
             "selected": selected is not None,
             "review": detail(visit, connection, shown, raw=raw) if shown is not None else None,
@@ -78,6 +73,12 @@ def list_page(
             "tried": "",
         }
     return visit.page("inbox.html", code, **(values | more))
+
+
+def _conditions(state: dict[str, Any]) -> list[tuple[str, str, dict[str, Any]]]:
+    """Each condition of the list: its name, its value, and the list without it."""
+    found = [(name, it) for name, value in state.items() for it in (value if isinstance(value, list) else [value])]
+    return [(name, value, without(state, name, value)) for name, value in found]
 
 
 def _groups(visit: Visit, items: list[dict[str, Any]], moment: Any) -> list[tuple[str | None, list[dict[str, Any]]]]:

@@ -43,7 +43,7 @@ def environment(code: str, zone: str) -> Environment:
         lstrip_blocks=True,
     )
     env.install_gettext_translations(speech.words, newstyle=True)  # type: ignore[attr-defined]
-    env.globals |= {"language": speech, "languages": LANGUAGES, "wording": wording, "query": _query}
+    env.globals |= {"language": speech, "languages": LANGUAGES, "wording": wording, "query": query}
     env.filters |= {
         "waiting": lambda waits: wording.waiting(speech, waits),
         "label": lambda name, table: wording.label(speech, getattr(wording, table), name),
@@ -72,7 +72,7 @@ def _time(speech: Language, words: Any, value: Any) -> Markup:
     return tag.format(moment.strftime("%Y-%m-%dT%H:%M:%SZ"), exact, words(moment))
 
 
-def _query(path: str, values: Mapping[str, Any]) -> str:
+def query(path: str, values: Mapping[str, Any]) -> str:
     """The path with those values as its query that are not empty; lists repeat their name."""
     kept = {name: value for name, value in values.items() if value not in (None, "", [], ())}
     return f"{path}?{urlencode(kept, doseq=True)}" if kept else path

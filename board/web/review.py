@@ -12,7 +12,9 @@ from board.review import read
 from board.review.decide import DecisionRefused, Verdict
 from board.web.forms import Form, OwnForm
 from board.web.inbox import list_page
+from board.web.narrowing import asked_of, state_of
 from board.web.preferences import After, after_decision
+from board.web.render import query
 from board.web.routing import PageRouter
 from board.web.visit import CHANNEL, TheReader, Visit
 from board.web.wording import REASON_CLASS, refusal, said
@@ -123,20 +125,23 @@ def _page(
 
 
 def next_page(visit: Visit, form: Form, decided: int) -> str:
-    """The next review if it still waits, else the first that does, else the empty inbox; with a way to undo.
+    """The next review of the list if it still waits, else its first that does, else the empty list; with a way to undo.
 
     Whoever likes it otherwise stays, or goes back to the list.
     """
+    asked = asked_of(visit.request)
+    more = state_of(asked) | {"done": decided}
     wish = after_decision(visit)
     if wish is not After.NEXT:
-        return f"/reviews/{decided}" if wish is After.STAY else f"/?done={decided}"
+        return query(f"/reviews/{decided}", state_of(asked)) if wish is After.STAY else query("/", more)
     wanted = form.number("next")
     with visit.board.db.read() as connection:
         row = read.by_id(connection, wanted) if wanted is not None else None
         if row is not None and row["status"] == "open":
-            return f"/reviews/{row['id']}?done={decided}"
-        first = read.inbox(connection, limit=1).rows
-    return f"/reviews/{first[0]['id']}?done={decided}" if first else f"/?done={decided}"
+            return query(f"/reviews/{row['id']}", more)
+        narrowed = asked.wanted(connection, visit.actor, visit.board.settings.timezone)
+        first = read.inbox(connection, wanted=narrowed, limit=1).rows
+    return query(f"/reviews/{first[0]['id']}" if first else "/", more)
 
 
 def row_of(visit: Visit, review_id: str) -> Any:

@@ -10,7 +10,7 @@ from urllib.parse import quote
 from fastapi import Depends, Request
 from fastapi.responses import HTMLResponse, RedirectResponse
 
-from board.access import sessions
+from board.access import sessions, views
 from board.access.rights import Act, Actor, Forbidden
 from board.access.sessions import Session
 from board.effects import listing
@@ -60,10 +60,12 @@ class Visit:
         """A whole page from templates/web."""
         note = self.request.cookies.get(NOTE_COOKIE)
         waiting = in_question = None
+        saved: list[views.View] = []
         if self.session is not None:
             with self.board.db.read() as connection:
                 waiting = read.count_open(connection)
                 in_question = listing.count_in_question(connection)
+                saved = views.of(connection, self.session.actor.identity, views.REVIEWS)
         shared = {
             "visit": self,
             "demo": self.board.demo,
@@ -72,11 +74,15 @@ class Visit:
             "waiting": waiting,
             "in_question": in_question,
             "here": self.here,
-            "mine": False,
+            "saved": saved,
+            "narrow": {},
             "note": wording.note(self.language, note) if note else None,
         }
+        whole = shared | values
+        at_list = whole.get("status") == "open"  # what is open now is an inbox, or a review beside it
+        whole["view"] = next((it for it in saved if at_list and it.state == whole["narrow"]), None)
         text = environment(self.language.code, self.board.settings.timezone).get_template(f"web/{template}")
-        answer = HTMLResponse(text.render(shared | values), code)
+        answer = HTMLResponse(text.render(whole), code)
         if note is not None:
             answer.delete_cookie(NOTE_COOKIE, path="/")
         self._stay(answer)

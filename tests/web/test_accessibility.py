@@ -49,6 +49,7 @@ def test_no_finding_on_any_page_of_deciding(
     unknown = site.working.reviews("P-1")[-1]["id"]
     open_now = site.working.reviews("T-1")[-1]["id"]
     paths = ["/", f"/reviews/{open_now}?raw=1", f"/reviews/{unknown}", f"/reviews/{review}", "/settings/me"]
+    paths += ["/?risk=low&type=judge", "/quality"]
     scheme_of: dict[str, object] = {"color_scheme": scheme}
     with browser.new_context(
         locale=lang,

@@ -97,7 +97,7 @@ def test_mine_are_those_of_the_tasks_assigned_to_me(site: Site) -> None:
     page = site.visitor("reviewer", "li").get("/?mine=1").text
     assert listed(page) == ["Title of T-1", "Title of T-2"]
     assert 'data-go="m" aria-current="page"' in page
-    assert "data-fresh" not in page
+    assert 'data-narrow="mine=1"' in page, "it is told of what it would show"
     assert len(listed(site.visitor("reviewer", "li").get("/").text)) == 3
 
 

@@ -16,10 +16,6 @@ export function helpForms() {
       if (details.open) details.querySelector("input:not([type=hidden]), textarea, button[type=submit]")?.focus();
     });
   }
-  for (const form of document.querySelectorAll("[data-auto]")) {
-    form.querySelector("button").hidden = true;
-    form.addEventListener("change", () => form.requestSubmit());
-  }
   for (const form of document.querySelectorAll("[data-filters]")) {
     form.addEventListener("change", (event) => { if (event.target.matches("[type=checkbox], select")) form.requestSubmit(); });
   }

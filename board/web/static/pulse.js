@@ -8,7 +8,7 @@ export function keepFresh() {
   const count = document.querySelector("[data-waiting]");
   if (!count) return;
   const hint = document.querySelector("[data-fresh]");
-  const asked = hint ? `?${new URLSearchParams({ since: hint.dataset.fresh, type: hint.dataset.type })}` : "";
+  const asked = hint ? `?${hint.dataset.narrow}&since=${hint.dataset.fresh}` : "";
   let source = null;
 
   const show = ({ waiting, new: fresh, said }) => {

@@ -17,6 +17,13 @@ _NOTES = {
     "unsubscribed": N_("The subscription is removed; nothing more is sent to it."),
     "sent_again": N_("What was given up in the last three days goes out again now."),
     "resent": N_("The call goes out again now."),
+    "view_saved": N_("The view is saved."),
+    "view_renamed": N_("The view has its new name."),
+    "view_deleted": N_("The view is deleted."),
+    "view_exists": N_("You have a view of this name already; nothing was changed."),
+    "too_many_views": N_("You have as many saved views as there may be. Delete one first."),
+    "name_missing": N_("Give the view a name."),
+    "name_too_long": N_("The name of a view may have at most 80 characters."),
     "settings_saved": N_("Your settings were saved."),
     "none_selected": N_("Select at least one task first."),
 }

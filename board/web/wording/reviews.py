@@ -19,6 +19,22 @@ REASON = {
     "direct": N_("This type goes straight to a person."),
     "input_needed": N_("The workflow asks a person."),
 }
+# The same in a word or two, for what a list is narrowed to.
+REASON_SHORT = {
+    "policy": N_("Always reviewed"),
+    "sample": N_("Sample"),
+    "low_confidence": N_("Low confidence"),
+    "risk": N_("The AI names a risk"),
+    "output_rule": N_("A rule on the output"),
+    "partial_result": N_("Partial result"),
+    "empty_output": N_("Empty output"),
+    "invalid_output": N_("Output of another shape"),
+    "permanent_failure": N_("The work failed"),
+    "unknown_outcome": N_("Unknown outcome"),
+    "direct": N_("Straight to a person"),
+    "input_needed": N_("The workflow asks"),
+}
+DUE = {"overdue": N_("Overdue"), "today": N_("Due today"), "none": N_("Without a due time")}
 # Reasons whose message, written in English by the board or by the outside system, says more than our own sentence.
 DETAILED = {"output_rule", "partial_result", "invalid_output", "permanent_failure", "unknown_outcome", "input_needed"}
 VERDICT = {
