@@ -13,6 +13,7 @@ from sqlalchemy import Connection, RowMapping
 from board.access.crypto import Vault
 from board.access.installation import installation_id, open_vault, webhook_secret
 from board.access.known_keys import KnownKeys
+from board.catalogue.connection_spec import CHATS
 from board.catalogue.spec import TypeSpec
 from board.catalogue.store import Catalogue
 from board.catalogue.trial import Trial
@@ -30,7 +31,8 @@ from board.effects.scribe import Scribe
 from board.files.ledger import Files
 from board.files.previews import Previews
 from board.files.storage import open_storage
-from board.ports import Closing, ConnectionView, Handler, Refused, Storage
+from board.notices.channels import load_notifiers
+from board.ports import Closing, ConnectionView, Handler, Notifier, Refused, Storage
 from board.queue.gate import Gate
 from board.queue.intake_rate import IntakeRate
 from board.queue.ledger_queue import LedgerQueue
@@ -138,7 +140,12 @@ class Board:
     @property
     def trial(self) -> Trial:
         """What looks whether a connection works."""
-        return Trial(self.catalogue, self.handlers, self.settings.private_targets)
+        settings = self.settings
+        return Trial(self.catalogue, self.handlers, settings.private_targets, self._chats(), settings.public_url)
+
+    def _chats(self) -> dict[str, Notifier]:
+        """Channels that can be tried by a message: nobody minds one in a chat."""
+        return {kind: it for kind, it in load_notifiers(self.webhook_secret).items() if kind in CHATS}
 
     @property
     def archive(self) -> Archive:

@@ -159,6 +159,8 @@ def _write_type(tx: Connection, spec: TypeSpec, raw: dict[str, Any], author: str
 
 def _write_connection(tx: Connection, spec: ConnectionSpec, raw: dict[str, Any], vault: Vault, author: str) -> str:
     secrets = {name: raw[name] for name in _SECRETS if raw.get(name)}
+    if spec.key:  # that of a chat is made from its address
+        secrets = {**secrets, "key": spec.key}
     given = spec.model_dump(exclude_unset=True)
     options = {name: given[name] for name in given if name not in ("name", "kind", "url", *_SECRETS)}
     values = {"kind": spec.kind, "url": spec.url, "options": options}

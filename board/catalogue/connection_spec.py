@@ -81,23 +81,48 @@ def _origin(address: str) -> tuple[str, str]:
 _BEGINS = {True: "smtps://, smtp:// or smtp+plain://", False: "http:// or https://"}
 
 
+def _chat_address(given: Any) -> Any:
+    """The address of a chat's robot is its password: all of it becomes the key, and its host is what is shown."""
+    if not isinstance(given, dict) or given.get("kind") not in CHATS:
+        return given
+    if given["kind"] == "telegram":
+        return {"url": "https://api.telegram.org", **given}
+    whole = given.get("key") or given.get("url")
+    if not isinstance(whole, str) or not re.match(r"^https?://[^/\s@?]+/[^\s]", whole):
+        raise ValueError("must be the whole address that the chat gave you for its robot, beginning with https://")
+    if ".webhook.office.com" in whole:
+        raise ValueError("is of the connectors that Microsoft has ended; make a webhook with Workflows instead")
+    return {**given, "key": whole, "url": "{0.scheme}://{0.netloc}".format(urlsplit(whole))}
+
+
+# Group chats, each with a robot of its own. feishu is Lark too.
+CHATS = ("feishu", "dingtalk", "wecom", "slack", "teams", "telegram")
+
+
 class ConnectionSpec(Block):
     """Where to call. `key`, `secret` and `auth` are stored encrypted."""
 
     name: Name
-    kind: Literal["dify", "webhook", "mail", "files"]
+    kind: Literal["dify", "webhook", "mail", "files", "feishu", "dingtalk", "wecom", "slack", "teams", "telegram"]
     url: Annotated[str, Field(max_length=2000), AfterValidator(_address)]
     key: str | None = None
     secret: Annotated[str | list[str], AfterValidator(_secret)] | None = None
     auth: AuthSpec | None = None
     sender: Annotated[str, Field(min_length=1, max_length=320)] | None = None  # mail: who writes, `Name <address>`
     region: Annotated[str, Field(pattern=r"^[A-Za-z0-9-]{1,60}$")] | None = None  # files: the server speaks S3
+    chat: Annotated[str | int, Field(union_mode="left_to_right")] | None = None  # telegram: which chat
+    thread: Annotated[int, Field(gt=0)] | None = None  # telegram: which topic of it
     idempotent: bool = False
     grace: Duration | None = None  # how long a lost call is looked for at the target before it counts as not started
     reconcile_for: Annotated[Duration, Field(gt=0, le=7 * 86400)] | None = None  # how long it is asked about at all
     status_url: Annotated[str, Field(max_length=2000), AfterValidator(template)] | None = None
     status_answer: StatusAnswer | None = None
     limits: CallLimits = CallLimits()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _of_a_chat(cls, given: Any) -> Any:
+        return _chat_address(given)
 
     @model_validator(mode="after")
     def _fits_kind(self) -> ConnectionSpec:
@@ -115,6 +140,18 @@ class ConnectionSpec(Block):
             raise ValueError("status_url is for webhooks, and must be on the host and port of url")
         if (self.kind == "mail") != self.url.startswith("smtp"):
             raise ValueError(f"the url of a {self.kind} connection begins with {_BEGINS[self.kind == 'mail']}")
+        return self
+
+    @model_validator(mode="after")
+    def _fits_chat(self) -> ConnectionSpec:
+        if self.kind != "telegram" and (self.chat is not None or self.thread is not None):
+            raise ValueError("chat and thread are for connections of kind telegram")
+        if self.kind not in CHATS:
+            return self
+        if self.kind == "telegram" and not (self.key and re.fullmatch(r"\d+:[A-Za-z0-9_-]+", self.key) and self.chat):
+            raise ValueError("a telegram connection needs key, the bot's token, and chat, the number of the chat")
+        if self.auth or (self.secret and not (self.kind in ("feishu", "dingtalk") and isinstance(self.secret, str))):
+            raise ValueError(f"a {self.kind} connection takes no auth, and one secret only where its robot signs")
         return self
 
     @model_validator(mode="after")

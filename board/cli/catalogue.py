@@ -65,15 +65,19 @@ def export_types(
 @connections.command("set")
 def set_connection(
     name: Annotated[str, typer.Argument(metavar="NAME")],
-    kind: Annotated[str, typer.Option(help="dify, webhook or files; others from a file: board types apply.")],
-    url: Annotated[str, typer.Option(help="Dify: the API address, ending in /v1. Webhook: the address to call.")],
-    key: Annotated[str | None, typer.Option(help="Dify: the app's API key.")] = None,
-    secret: Annotated[str | None, typer.Option(help="Webhook: the secret that signs calls.")] = None,
+    kind: Annotated[str, typer.Option(help="dify, webhook, files, feishu, dingtalk, wecom, slack, teams or telegram.")],
+    url: Annotated[
+        str | None,
+        typer.Option(help="Dify: the API address, ending in /v1. Webhook, chat: the whole address to call."),
+    ] = None,
+    key: Annotated[str | None, typer.Option(help="Dify: the app's API key. Telegram: the bot's token.")] = None,
+    secret: Annotated[str | None, typer.Option(help="What signs calls: webhook, feishu, dingtalk.")] = None,
+    chat: Annotated[str | None, typer.Option(help="Telegram: the chat's number.")] = None,
     idempotent: Annotated[bool, typer.Option(help="The receiver tells repeats by Idempotency-Key.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Make or change a connection."""
-    spec: dict[str, Any] = {"name": name, "kind": kind, "url": url, "key": key, "secret": secret}
+    spec: dict[str, Any] = {"name": name, "kind": kind, "url": url, "key": key, "secret": secret, "chat": chat}
     spec = {field: value for field, value in spec.items() if value is not None}
     if idempotent:
         spec["idempotent"] = True

@@ -45,6 +45,7 @@ from board.ports.job import (
     SentOperation,
     Stopped,
 )
+from board.ports.notifier import Message, Notifier, Told
 from board.ports.outcome import (
     AskReason,
     CalledBack,
@@ -103,11 +104,13 @@ __all__ = [
     "JsonObject",
     "Later",
     "Lost",
+    "Message",
     "NeedsInput",
     "NotSent",
     "NotShown",
     "NotShownWhy",
     "NotStarted",
+    "Notifier",
     "OperationBusy",
     "OperationConflict",
     "Outcome",
@@ -123,6 +126,7 @@ __all__ = [
     "Success",
     "Table",
     "Tester",
+    "Told",
     "Tried",
     "UnknownOutcome",
     "Wait",

@@ -10,6 +10,7 @@ from starlette.exceptions import HTTPException
 
 from board.access.rights import Act
 from board.catalogue import store
+from board.catalogue.connection_spec import CHATS
 from board.catalogue.spec import TypeSpec
 from board.catalogue.trial import NoSuchConnection
 from board.db.clock import read_now
@@ -62,6 +63,7 @@ def _connections(visit: Visit, found: Mapping[str, Sequence[Tried]]) -> HTMLResp
         | {
             "url": masked(row["url"]),
             "options": tree({k: v for k, v in row.items() if k not in known}),
+            "is_chat": row["kind"] in CHATS,
             "can_be_tried": visit.board.trial.can(row["kind"]),
             "breaker": breaker.document(failing.get(row["name"]), moment),
             "found": found.get(row["name"], ()),

@@ -61,7 +61,7 @@ class MailAction:
         assert connection is not None
         try:
             server, sender = (
-                _server(connection),
+                server_of(connection),
                 Party.read(connection.options.get("sender"), "the connection's sender"),
             )
             recipients = Recipients.read(job.inputs)
@@ -93,7 +93,7 @@ class MailAction:
             outcome = Failure(ErrorClass.TRANSIENT, Cause.NETWORK, said)
         except NotTaken as error:
             word, said = ("transient" if error.passes else "rejected"), str(error)
-            outcome = _refused(error)
+            outcome = refused(error)
         except AnswerLost as error:
             word, said = "unknown", f"{error} {_look_for(message_id(mail))}"
             outcome = UnknownOutcome(said)
@@ -111,7 +111,7 @@ class MailAction:
 
     async def test(self, connection: ConnectionView, http: Http, users: Sequence[ConnectionUser]) -> Sequence[Tried]:
         try:
-            server = _server(connection)
+            server = server_of(connection)
             Party.read(connection.options.get("sender"), "the connection's sender")
             await look(server, LOOK_SECONDS)
         except (ValueError, NotReached, NotTaken, AnswerLost) as error:
@@ -120,7 +120,7 @@ class MailAction:
         return [Tried("ok", f"{server.name} answers{signed_in}. No mail was sent.")]
 
 
-def _server(connection: ConnectionView) -> Server:
+def server_of(connection: ConnectionView) -> Server:
     basic = (connection.secrets.get("auth") or {}).get("basic") or {}
     try:
         return Server.read(connection.url, basic.get("user"), basic.get("password", ""))
@@ -128,7 +128,7 @@ def _server(connection: ConnectionView) -> Server:
         raise BadMail(f"The connection “{connection.name}” cannot be used: {error}") from error
 
 
-def _refused(error: NotTaken) -> Failure:
+def refused(error: NotTaken) -> Failure:
     if error.passes:
         return Failure(
             ErrorClass.TRANSIENT, Cause.UPSTREAM_5XX, str(error), code=str(error.code), retry_after=NOT_NOW_SECONDS
