@@ -19,6 +19,7 @@ from board.effects.addresses import masked, receiver
 from board.effects.models import announcements, operations, subscriptions
 from board.effects.operations import OPEN, SUBSCRIPTION, request_hash
 from board.effects.scribe import BATCH, GIVE_UP_AFTER, DocumentsOfMany, envelope
+from board.effects.subscriptions import ownerless, switch_off
 from board.tasks.models import tasks
 from board.tasks.view import time
 
@@ -31,7 +32,7 @@ def write_some(tx: Connection, documents: DocumentsOfMany) -> bool:
         return False
     tx.execute(delete(announcements).where(announcements.c.id.in_([row["id"] for row in noted])))
     bodies = _bodies(tx, noted, documents)
-    wanting = tx.execute(select(subscriptions).where(subscriptions.c.disabled_at.is_(None))).mappings().all()
+    wanting = _wanting(tx)
     rows = [
         _row(it, subscription, bodies[it["id"]])
         for it in noted
@@ -53,6 +54,16 @@ def write_some(tx: Connection, documents: DocumentsOfMany) -> bool:
         rows = left
         before |= _before(tx, rows)
     return len(noted) == BATCH
+
+
+def _wanting(tx: Connection) -> list[RowMapping]:
+    """The subscriptions that are on. One whose key was revoked is switched off now."""
+    rows = tx.execute(select(subscriptions).where(subscriptions.c.disabled_at.is_(None))).mappings().all()
+    gone = ownerless(tx) if rows else set()
+    for row in rows:
+        if row["owner"] in gone:
+            switch_off(tx, row["id"], f"{row['owner']}, which has made it, was revoked.")
+    return [row for row in rows if row["owner"] not in gone]
 
 
 def _hears(subscription: RowMapping, announcement: RowMapping) -> bool:

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple, Protocol
 from sqlalchemy import Connection, RowMapping, func, insert, select, update
 from sqlalchemy import delete as delete_from
 
+from board.access import keys
 from board.access.rights import Act, Actor
 from board.db.clock import now, read_now
 from board.db.engine import after_commit
@@ -93,7 +94,7 @@ def subscribe(tx: Connection, wish: Wish, actor: Actor, vault: Seal, check_url: 
         check_url(wish.url, None)
     except Exception as error:
         raise Problem("url", str(error), "address_refused") from error
-    values = {
+    values: dict[str, Any] = {
         "types": None if wish.types is None else sorted(set(wish.types)),
         "secret": vault.encrypt(wish.secret) if wish.secret is not None else "",
         "disabled_at": None,
@@ -116,11 +117,18 @@ def subscribe(tx: Connection, wish: Wish, actor: Actor, vault: Seal, check_url: 
     if there is None:
         message = f"There are {MOST} subscriptions already; remove one that nobody needs any more."
         raise SubscriptionRefused("too_many_subscriptions", message)
-    if not actor.may_manage(there["owner"]):
+    if there["owner"] in ownerless(tx):
+        values["owner"] = actor.identity
+    elif not actor.may_manage(there["owner"]):
         message = f"{there['owner']} has subscribed this address to these events; only it or an administrator may."
         raise SubscriptionRefused("subscription_exists", message)
     changed = update(subscriptions).where(subscriptions.c.id == there["id"]).values(values).returning(subscriptions)
     return tx.execute(changed).mappings().one(), False
+
+
+def ownerless(connection: Connection) -> set[str]:
+    """Keys that were revoked. What they have subscribed to is told to nobody any more."""
+    return {f"key:{key.name}" for key in keys.list_keys(connection) if key.revoked_at is not None}
 
 
 def one(connection: Connection, subscription: str, actor: Actor) -> RowMapping:

@@ -8,6 +8,7 @@ from datetime import timedelta
 import pytest
 from sqlalchemy import select, text
 
+from board.access import keys
 from board.access.rights import Forbidden, key_actor
 from board.effects import backoff, fan_out, subscriptions
 from board.effects.deliver import Outbox
@@ -271,6 +272,26 @@ def test_nobody_takes_over_what_another_key_has_made(working: OpenWorking) -> No
     with pytest.raises(Forbidden):
         subscribe(board, f"{URL}/x", actor=key_actor("only", ["submit"]))
     assert subscribe(board, URL, Event.DONE, actor=key_actor("root", ["admin"])) == theirs
+
+
+def test_a_revoked_key_hears_of_nothing_and_the_next_one_takes_over(working: OpenWorking) -> None:
+    board = working(start=False)
+    echo(board)
+    with board.board.db.write() as tx:
+        keys.create(tx, "n8n", ["read"])
+    theirs = subscribe(board, URL, Event.CREATED)
+    with board.board.db.write() as tx:
+        keys.revoke(tx, "n8n")
+    board.submit(type="echo")
+    write_out(board)
+    assert rows(board) == []
+    root = key_actor("root", ["admin"])
+    with board.board.db.read() as connection:
+        assert "was revoked" in document(connection, subscriptions.one(connection, theirs, root))["note"]
+    other = key_actor("other", ["read"])
+    assert subscribe(board, URL, Event.CREATED, actor=other) == theirs
+    with board.board.db.read() as connection:
+        assert document(connection, subscriptions.one(connection, theirs, other))["status"] == "active"
 
 
 @pytest.mark.parametrize("url", ["http://10.0.0.1/hook", "http://169.254.169.254/x", "ftp://example.org/", "nonsense"])

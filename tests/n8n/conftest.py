@@ -9,6 +9,7 @@ import pytest
 import yaml
 
 from tests.n8n.board import TheBoard
+from tests.n8n.package import NodePackage
 from tests.n8n.server import SAMPLES, Flows, N8n
 from tests.rig.board import API_KEY
 from tests.rig.reaper import Reaper, new_folder
@@ -23,11 +24,21 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 
 @pytest.fixture(scope="session")
-def n8n(reaper: Reaper) -> Iterator[N8n]:
-    """One n8n for the whole run. Every sample flow lies in it, imported by its command as it is shipped."""
+def node_package(reaper: Reaper) -> NodePackage:
+    """The board's own nodes for n8n, built."""
     folder = new_folder()
     reaper.folder(folder)
-    server = N8n(folder, reaper)
+    package = NodePackage(folder)
+    package.run("build")
+    return package
+
+
+@pytest.fixture(scope="session")
+def n8n(reaper: Reaper, node_package: NodePackage) -> Iterator[N8n]:
+    """One n8n for the whole run, with the board's own nodes. Every sample flow lies in it, imported as shipped."""
+    folder = new_folder()
+    reaper.folder(folder)
+    server = N8n(folder, reaper, packages=[node_package.folder])
     server.command("import:workflow", "--separate", f"--input={SAMPLES}")
     server.start()
     server.credential("Board API key", "httpHeaderAuth", {"name": "X-API-Key", "value": API_KEY})

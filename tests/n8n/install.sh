@@ -8,6 +8,7 @@
 # Needs npm (any), python3, make and a C++ compiler. n8n itself runs on a Node of its own, taken from npm as a package.
 # Exit code 75: the registry did not answer or lacks something; nothing is wrong with the board. 1: anything else.
 set -euo pipefail
+source=$(cd "$(dirname "$0")/../.." && pwd)/integrations/n8n/node
 version=${N8N_VERSION:-2.40.7}
 home=${N8N_HOME:-${XDG_CACHE_HOME:-$HOME/.cache}/ai-task-board/n8n}
 case $(uname -m) in
@@ -55,5 +56,14 @@ if [ ! -e "$folder/.whole" ]; then
   fi
   node -e "require('sqlite3'); require('isolated-vm')"
   touch .whole
+fi
+# What builds and checks the node package, as its own package.json has it.
+tools=$home/node-tools
+if ! cmp -s "$source/package.json" "$tools/package.json"; then
+  echo "Fetching what builds the node package (a minute) ..."
+  rm -rf "$tools" "$tools.new" && mkdir -p "$tools.new" && cp "$source/package.json" "$tools.new"
+  (cd "$tools.new" && npm install --ignore-scripts --no-audit --no-fund --no-package-lock --loglevel=error >/dev/null) ||
+    unavailable "npm install for the node package failed"
+  mv "$tools.new" "$tools"
 fi
 echo "n8n $version is in $folder"
