@@ -40,6 +40,7 @@ from board.queue.waiting import Waiting
 from board.queue.wanted import Queue
 from board.review.decide import Decisions
 from board.review.holding import Holding
+from board.review.owners import STUCK, Owners
 from board.review.read import open_summaries
 from board.review.resolve import Resolutions
 from board.review.visits import Visits
@@ -127,7 +128,9 @@ class Board:
         moved = [row["id"] for row in rows if row["event_seq"] > 1]  # nobody is asked about what has just come in
         reviews = open_summaries(connection, moved) if moved else {}
         waiting = self.waiting.of(connection, rows, places=places)
-        return documents(connection, rows, public_url=self.settings.public_url, reviews=reviews, waiting=waiting)
+        owners = {row["id"]: self.catalogue.owner(connection, row["type"], row["type_version"]) for row in rows}
+        url = self.settings.public_url
+        return documents(connection, rows, public_url=url, reviews=reviews, waiting=waiting, owners=owners)
 
     def task_document(self, connection: Connection, row: RowMapping, *, places: bool = False) -> dict[str, Any]:
         return self.task_documents(connection, [row], places=places)[0]
@@ -374,6 +377,7 @@ def open_board(settings: Settings, *, handlers: Callable[[], Mapping[str, Handle
         rights,
         gate,
         Telling(signals, by_redis=feed is not None),
+        When(STUCK, Owners(ledger, catalogue)),
     ]
     ledger.before.append(board._write_out)
     signals.on(Call.OUTSIDE, board.claims.arrivals.ring)

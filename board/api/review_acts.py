@@ -9,13 +9,13 @@ from fastapi.responses import JSONResponse
 from pydantic import BaseModel, ConfigDict, Field
 
 from board.access.rights import Act, Actor
-from board.api.deps import CHANNEL, DEFAULT_LIMIT, Limit, TheActor, TheBoard, TheReviewer
+from board.api.deps import CHANNEL, DEFAULT_LIMIT, Cursor, Limit, TheActor, TheBoard, TheReviewer
 from board.api.reviews import document_of, number_of
 from board.api.strict import StrictRoute, listing, ok
-from board.review import standing
+from board.review import mentions, standing
 from board.rooms import Board
 from board.tasks.bodies import Moment
-from board.tasks.history import NOTE, notes_of, record
+from board.tasks.history import notes_of, notes_page
 from board.tasks.view import time
 from board.tasks.visible import visible
 
@@ -91,13 +91,19 @@ def comment(review_id: str, body: CommentIn, board: TheBoard, actor: TheActor) -
 
 @router.get("/tasks/{task_id}/comments")
 def list_comments(
-    task_id: str, request: Request, board: TheBoard, actor: TheActor, limit: Limit = DEFAULT_LIMIT
+    task_id: str,
+    request: Request,
+    board: TheBoard,
+    actor: TheActor,
+    limit: Limit = DEFAULT_LIMIT,
+    cursor: Cursor = None,
 ) -> JSONResponse:
-    """The last comments on a task, oldest first: what people, programs and agents have noted."""
+    """The last comments on a task, oldest first: what people, programs and agents have noted. The next page has those
+    before."""
     with board.db.read() as connection:
         row = visible(connection, actor, task_id)
-        data = [_comment(event) for event in notes_of(connection, row["id"], limit)]
-    return listing(data, None, request)
+        page = notes_page(connection, row["id"], cursor, limit)
+    return listing([_comment(event) for event in page.rows], page.next_cursor, request)
 
 
 @router.post("/tasks/{task_id}/comments", status_code=201)
@@ -107,7 +113,7 @@ def post_comment(task_id: str, body: CommentIn, board: TheBoard, actor: TheActor
         row = visible(tx, actor, task_id)
         if not actor.may_operate(dict(row)):
             standing.may_speak(actor)
-        record(tx, row["id"], NOTE, actor.by(CHANNEL), note=body.text)
+        mentions.comment(tx, row["id"], body.text, actor.by(CHANNEL))
         [event] = notes_of(tx, row["id"], 1)
     return ok(_comment(event), 201)
 
@@ -119,6 +125,7 @@ def _comment(event: Any) -> dict[str, Any]:
         "by": f"{'user' if event['actor_kind'] == 'person' else event['actor_kind']}:{event['actor_name']}",
         "channel": event["channel"],
         "text": event["note"],
+        "mentions": (event["data"] or {}).get("mentions", []),
     }
 
 

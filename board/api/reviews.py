@@ -150,5 +150,9 @@ def _document(board: Board, connection: Any, row: Any, actor: Actor, *, attempts
     task = board.task_document(connection, task_row)
     document = read.document(connection, board.catalogue, row, task_row, task, actor)
     if attempts:
-        document["attempts"] = [attempt_document(item) for item in attempts_of(connection, row["task"])]
+        asked = read.instructions(connection, row["task"])
+        document["attempts"] = [
+            attempt_document(item) | {"instruction": asked.get(item["round"])}
+            for item in attempts_of(connection, row["task"])
+        ]
     return document

@@ -56,9 +56,20 @@ def _schema(value: dict[str, Any]) -> dict[str, Any]:
     return value
 
 
+def _assignee(value: str) -> str:
+    """As it stands on tasks: an address in small letters, or the name of a group."""
+    name = value.strip().removeprefix("user:")
+    if "@" in name and not re.search(r"[\s\x00-\x1f]", name) and len(name) <= 200:
+        return name.lower()
+    if not NAME.match(name):
+        raise ValueError("must be the mail address of a person, or the name of a group")
+    return name
+
+
 Duration = Annotated[float, BeforeValidator(_duration)]
 Retention = Annotated[float | None, BeforeValidator(_retention)]
 Name = Annotated[str, AfterValidator(_name)]
+Assignee = Annotated[str, AfterValidator(_assignee)]
 Template = Annotated[str, AfterValidator(template)]
 Expression = Annotated[str, AfterValidator(_expression)]
 Schema = Annotated[dict[str, Any], AfterValidator(_schema)]

@@ -7,7 +7,18 @@ from typing import Annotated, Any, Literal, get_args
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Discriminator, Field, Tag, model_validator
 
-from board.catalogue.fields import Block, CallLimits, Duration, Expression, Name, Retention, Schema, Template, Templates
+from board.catalogue.fields import (
+    Assignee,
+    Block,
+    CallLimits,
+    Duration,
+    Expression,
+    Name,
+    Retention,
+    Schema,
+    Template,
+    Templates,
+)
 from board.catalogue.review_spec import ReviewSpec
 
 
@@ -159,7 +170,7 @@ class TypeSpec(Block):
     task_id: Template | None = None
     require_id: bool | None = None
     priority: PriorityChoice = "P2"
-    owner: str | None = None
+    owner: Assignee | None = None
     payload_schema: Schema | None = None
     fields: list[CustomField] = Field(default=[])
     handler: HandlerSpec

@@ -7,6 +7,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from pydantic import ValidationError
 from sqlalchemy import Connection, RowMapping, select
 
 from board.catalogue.models import connections, task_types
@@ -66,6 +67,13 @@ class Catalogue:
                 raise UnknownType(name)
             loaded = self._loaded[name, version] = LoadedType(version, TypeSpec.model_validate(raw))
         return loaded
+
+    def owner(self, connection: Connection, name: str, version: int) -> str | None:
+        """Whom a type names as its owner; None also for types that are gone, or cannot be read by this release."""
+        try:
+            return self.version(connection, name, version).spec.owner
+        except (UnknownType, ValidationError):
+            return None
 
     def tokens_per_day(self, connection: Connection, name: str) -> int | None:
         """The budget of a type's newest version; None without one, and for types that are gone."""

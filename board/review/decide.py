@@ -16,7 +16,7 @@ from board.review.content import content_hash
 from board.review.models import reviews
 from board.review.policy import NotEligible, Question, may_decide
 from board.review.verdict import DecisionRefused, ReasonClass, Verdict, check, is_repeat, refuse_held, too_late
-from board.review.visits import due_from_now
+from board.review.visits import due_from_now, remind_from_now
 from board.tasks.history import TIMER, By, record
 from board.tasks.ledger import Ledger
 from board.tasks.models import attempts, tasks
@@ -62,7 +62,7 @@ class Decisions:
         edited = self._edited(tx, task, review, verdict, spec) if verdict.edits else None
         grace = spec.review.grace if verdict.verdict in ("approve", "reject") else 0.0
         self._mark(tx, review, verdict, actor, channel, grace, content)
-        self._move(tx, task, review, verdict, actor, channel, spec, grace, edited)
+        self._move(tx, task, review, verdict, actor, channel, spec, grace, edited, asked)
         return False
 
     def undo(self, tx: Connection, review_id: int, actor: Actor, channel: str) -> None:
@@ -107,6 +107,7 @@ class Decisions:
                 decider=None,
                 undo_until=None,
                 due_at=due_from_now(spec) if spec.review.due else review["due_at"],
+                remind_at=remind_from_now(spec),
                 lane=task["lane"],
                 **({"data": None, "edited": False} if before else {}),
             )
@@ -117,7 +118,7 @@ class Decisions:
         verdict = Verdict("approve", reason=note)
         content = content_hash(tx, self._catalogue, task)
         self._mark(tx, review, verdict, CLOCK, TIMER.channel, spec.review.grace, content)
-        self._move(tx, task, review, verdict, CLOCK, TIMER.channel, spec, spec.review.grace, None)
+        self._move(tx, task, review, verdict, CLOCK, TIMER.channel, spec, spec.review.grace, None, None)
 
     def require(self, tx: Connection, task: RowMapping, review: RowMapping, actor: Actor) -> None:
         """Raise NotEligible unless this actor may decide the open review."""
@@ -226,9 +227,13 @@ class Decisions:
         spec: TypeSpec,
         grace: float,
         edited: dict[str, Any] | None,
+        asked: Question | None,
     ) -> None:
+        """asked: the rules under which it was decided; None where the clock has decided."""
         by = actor.by(channel)
         details: dict[str, Any] = {"review": str(review["id"]), "version": review["version"]}
+        if asked is not None:
+            details["policy"] = asked.snapshot(review["risk"], task["type_version"])
         decision = {
             "verdict": verdict.verdict,
             "by": actor.identity,

@@ -11,10 +11,10 @@ from board.access import groups, users
 from board.access.rights import Act, Actor
 from board.catalogue.store import Catalogue
 from board.db.clock import now, read_now
-from board.review import standing
+from board.review import mentions, standing
 from board.review.models import reviews
 from board.review.verdict import DecisionRefused, holder, too_late
-from board.tasks.history import NOTE, record
+from board.tasks.history import record
 from board.tasks.ledger import Ledger
 from board.tasks.view import time
 
@@ -81,7 +81,7 @@ class Holding:
         task = tx.execute(select(reviews.c.task).where(reviews.c.id == review_id)).scalar()
         if task is None:
             raise DecisionRefused("not_found", "There is no such review.")
-        record(tx, task, NOTE, actor.by(channel), note=text)
+        mentions.comment(tx, task, text, actor.by(channel))
 
     def _open(self, tx: Connection, review_id: int, actor: Actor) -> tuple[RowMapping, RowMapping]:
         number = tx.execute(select(reviews.c.task).where(reviews.c.id == review_id)).scalar()

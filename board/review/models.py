@@ -15,6 +15,10 @@ _DUE_ORDER = "coalesce(due_at, '9999-01-01 00:00:00+00')"
 _RISK_ORDER = "CASE risk WHEN 'high' THEN 0 WHEN 'medium' THEN 1 ELSE 2 END"
 
 
+# What still gets a reminder. Queries use this very text, as with the conditions of board.tasks.models.
+REMINDED = text("status = 'open' AND remind_at IS NOT NULL")
+
+
 class Review(SQLModel, table=True):
     """A question to a person. `version` and `content_hash` pin what was shown; a decision must name them."""
 
@@ -46,6 +50,7 @@ class Review(SQLModel, table=True):
             postgresql_where=text("status = 'open'"),
         ),
         Index("ix_reviews_task", "task", "id"),
+        Index("ix_reviews_remind", "remind_at", sqlite_where=REMINDED, postgresql_where=REMINDED),
         # Few reviews ask about an operation; when one of those goes, its review is found.
         Index(
             "ix_reviews_operation",
@@ -69,6 +74,7 @@ class Review(SQLModel, table=True):
         default=None, sa_column=Column(BigId, ForeignKey("operations.id", ondelete="SET NULL"))
     )
     due_at: datetime | None = time_field()
+    remind_at: datetime | None = time_field()  # none: no reminder is left
     # Made by the database from due_at and risk, whoever writes those: what has no due time comes last.
     due_order: datetime | None = Field(sa_column=Column(UtcTime(), Computed(_DUE_ORDER, persisted=True)))
     risk_order: int | None = Field(sa_column=Column(Integer(), Computed(_RISK_ORDER, persisted=True)))

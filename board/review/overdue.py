@@ -13,10 +13,12 @@ from board.db.clock import now, read_now
 from board.db.engine import AWAY, Database
 from board.effects import subscriptions
 from board.effects.subscriptions import Event
+from board.review import owners
 from board.review.decide import Decisions
 from board.review.models import reviews
 from board.review.policy import VERDICTS, Reason
 from board.review.read import IS_OPEN
+from board.review.visits import remind_from_now
 from board.tasks.history import TIMER, record
 from board.tasks.ledger import Ledger
 from board.tasks.states import Move
@@ -70,7 +72,7 @@ def _expire(tx: Connection, ledger: Ledger, catalogue: Catalogue, decisions: Dec
         return False
     spec = catalogue.version(tx, task["type"], task["type_version"]).spec
     details = {"review": str(review_id), "due_at": time(review["due_at"]), "on_expire": spec.review.on_expire}
-    note = "Nobody decided in time."
+    note = NOT_IN_TIME
     subscriptions.note(tx, Event.OVERDUE, f"{review_id}:{details['due_at']}", task=task)
     match _way_out(spec, review):
         case "cancel":
@@ -81,12 +83,23 @@ def _expire(tx: Connection, ledger: Ledger, catalogue: Catalogue, decisions: Dec
         case "approve":
             decisions.approve_by_clock(tx, task, review, spec, note)
         case _:
-            again = spec.review.due or _ONE_DAY
-            tx.execute(update(reviews).where(reviews.c.id == review_id).values(due_at=now(again), snoozed_until=None))
-            record(tx, task["id"], "review_overdue", TIMER, note=note, data=details)
+            _escalate(tx, ledger, task, review, spec, details | {"to": list(owners.who_is_told(tx, spec.owner))})
     return True
 
 
+def _escalate(
+    tx: Connection, ledger: Ledger, task: RowMapping, review: RowMapping, spec: TypeSpec, details: dict[str, Any]
+) -> None:
+    """The review stays, and becomes the owner's; it is due anew, and comes back from where it was put aside."""
+    again = spec.review.due or _ONE_DAY
+    renewed = {"due_at": now(again), "remind_at": remind_from_now(spec), "snoozed_until": None}
+    tx.execute(update(reviews).where(reviews.c.id == review["id"]).values(**renewed))
+    record(tx, task["id"], "review_overdue", TIMER, note=NOT_IN_TIME, data=details)
+    if spec.owner is not None:
+        owners.give(tx, ledger, task, spec.owner)
+
+
+NOT_IN_TIME = "Nobody decided in time."
 # For a review that was due by an earlier version of its type, or by hand.
 _ONE_DAY = 86_400.0
 

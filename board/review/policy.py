@@ -88,6 +88,17 @@ class Question:
         """Whether nobody may have two parts in it."""
         return self.four_eyes or self.needed > 1
 
+    def snapshot(self, risk: str, type_version: int) -> dict[str, Any]:
+        """The rules as they were, for the history: what a decision is measured by later."""
+        return {
+            "reason": self.reason.value,
+            "risk": risk,
+            "reviewers": list(self.reviewers),
+            "approvals": self.needed,
+            "four_eyes": self.four_eyes,
+            "type_version": type_version,
+        }
+
 
 def verdicts(actor: Actor, groups: frozenset[str], question: Question) -> tuple[str, ...]:
     """What this actor may answer here: the one place that says so, whatever way the answer comes in.

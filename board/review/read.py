@@ -130,6 +130,12 @@ def of_task(connection: Connection, task: int) -> list[RowMapping]:
     return list(connection.execute(query).mappings())
 
 
+def instructions(connection: Connection, task: int) -> dict[int, str]:
+    """What people asked for when they sent the work back, by the round that followed."""
+    sent_back = [row for row in of_task(connection, task) if row["status"] == "decided" and row["verdict"] == "revise"]
+    return {row["round"] + 1: row["instruction"] for row in sent_back if row["instruction"]}
+
+
 def document(
     connection: Connection,
     catalogue: Catalogue,

@@ -12,6 +12,7 @@ from board import templating
 from board.catalogue.spec import TypeSpec
 from board.catalogue.store import Catalogue
 from board.db.clock import now, read_now
+from board.review import reminders
 from board.review.content import content_hash
 from board.review.models import reviews
 from board.tasks.context import template_context
@@ -62,6 +63,7 @@ class Visits:
                 operation=details.get("operation"),
                 data={"form": details["form"]} if "form" in details else None,
                 due_at=_looks_again_at(tx, details["form"]) if "form" in details else due_from_now(spec),
+                remind_at=None if "form" in details else remind_from_now(spec),
                 opened_at=now(),
             )
         )
@@ -89,6 +91,12 @@ def risk_of(spec: TypeSpec, task: RowMapping, connection: Connection) -> str:
 
 def due_from_now(spec: TypeSpec) -> Any:
     return None if spec.review.due is None else now(spec.review.due)
+
+
+def remind_from_now(spec: TypeSpec) -> Any:
+    """When a word reminds of it before it is due; None: never."""
+    seconds = reminders.seconds(spec.review.due)
+    return None if seconds is None else now(seconds)
 
 
 def _looks_again_at(tx: Connection, form: dict[str, Any]) -> datetime | None:

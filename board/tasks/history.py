@@ -24,6 +24,7 @@ from sqlalchemy import (
 )
 
 from board.db.clock import now
+from board.db.pages import Key, Page, after, page
 from board.db.types import UtcTime
 from board.tasks.models import task_events, tasks
 from board.tasks.states import Move
@@ -170,8 +171,15 @@ def moves_of(connection: Connection, task: int, after_seq: int = 0, limit: int =
 
 def notes_of(connection: Connection, task: int, limit: int) -> list[RowMapping]:
     """The last notes that were written into the history of one task, oldest first."""
+    return notes_page(connection, task, None, limit).rows
+
+
+def notes_page(connection: Connection, task: int, cursor: str | None, limit: int) -> Page:
+    """The same page by page: the last ones first, within a page oldest first. Raises BadCursor."""
+    keys = [Key(task_events.c.seq, "seq", descending=True)]
     statement = select(task_events).where(task_events.c.task == task, task_events.c.kind == NOTE)
-    return list(connection.execute(statement.order_by(task_events.c.seq.desc()).limit(limit)).mappings())[::-1]
+    found = page(connection.execute(after(statement, keys, cursor, limit)).mappings().all(), keys, limit)
+    return Page(found.rows[::-1], found.next_cursor)
 
 
 def event_seqs(connection: Connection, ids: Sequence[int]) -> dict[int, int]:

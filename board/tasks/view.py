@@ -46,22 +46,32 @@ def documents(
     public_url: str,
     reviews: dict[int, dict[str, Any]] | None = None,
     waiting: Mapping[int, dict[str, Any]] | None = None,
+    owners: Mapping[int, str | None] | None = None,
 ) -> list[dict[str, Any]]:
     """Task objects for rows of `tasks`.
 
-    reviews: the open review, waiting: what it waits for, both by internal id and already in their wire form.
+    reviews: the open review, waiting: what it waits for, owners: whom its type names, all by internal id and in their
+    wire form.
     """
     if not rows:
         return []
     data = data_of_many(connection, [row["id"] for row in rows])
+    reviews, waiting, owners = reviews or {}, waiting or {}, owners or {}
     return [
-        _document(row, data[row["id"]], public_url, (reviews or {}).get(row["id"]), (waiting or {}).get(row["id"]))
+        _document(
+            row, data[row["id"]], public_url, reviews.get(row["id"]), waiting.get(row["id"]), owners.get(row["id"])
+        )
         for row in rows
     ]
 
 
 def _document(
-    row: RowMapping, data: RowMapping, public_url: str, review: dict[str, Any] | None, waiting: dict[str, Any] | None
+    row: RowMapping,
+    data: RowMapping,
+    public_url: str,
+    review: dict[str, Any] | None,
+    waiting: dict[str, Any] | None,
+    owner: str | None,
 ) -> dict[str, Any]:
     path = quote(row["task_id"], safe="")
     status = Status(row["status"])
@@ -95,7 +105,7 @@ def _document(
         "flow_id": None,
         "needs": [],
         "assignee": row["assignee"],
-        "owner": None,
+        "owner": owner,
         "requester": row["requester"],
         "due_at": time(row["due_at"]),
         "deadline_at": time(row["deadline_at"]),

@@ -7,8 +7,8 @@ from typing import Any
 from board.access.rights import Act
 from board.api.errors import ApiError
 from board.catalogue.shape import first_problem
+from board.review import mentions
 from board.review.policy import Wish
-from board.tasks.history import NOTE, record
 from board.tasks.ids import BadTaskId, canonical
 from board.tasks.ledger import find
 from board.tasks.states import Pool
@@ -47,7 +47,7 @@ def note(call: Call) -> Reply:
         raise _refused("note", f"is longer than {LONGEST_NOTE} characters")
     with call.board.db.write() as tx:
         row = visible(tx, call.actor, call.given.needed("task_id"), Act.OPERATE)
-        record(tx, row["id"], NOTE, call.actor.by(call.channel), note=text)
+        mentions.comment(tx, row["id"], text, call.actor.by(call.channel))
     message = "The note stands in the history of the task."
     return Reply({"task_id": row["task_id"], "status": row["status"], "message": message})
 

@@ -13,7 +13,7 @@ from board.catalogue.store import Catalogue
 from board.db.engine import Database
 from board.effects import waits, withdrawals
 from board.files.ledger import Files
-from board.review import forms, overdue
+from board.review import forms, overdue, reminders
 from board.review.decide import Decisions
 from board.tasks.intake import Intake
 from board.tasks.ledger import Ledger
@@ -117,6 +117,13 @@ class Keeper:
                 MISSED_SECONDS,
                 alone=True,
                 sign=overdue.any_due(),
+            ),
+            Chore(
+                "remind of reviews",
+                lambda: reminders.look(db, ledger, catalogue),
+                MISSED_SECONDS,
+                alone=True,
+                sign=reminders.any_due(),
             ),
             Chore("archive old tasks", self._archive_old, ARCHIVE_SECONDS, alone=True),
             Chore("forget workers", forget_workers, FORGET_SECONDS, alone=True),

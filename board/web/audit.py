@@ -39,6 +39,7 @@ class Entry:
     version: int | None = None
     reason_class: str | None = None
     changed: list[Change] = field(default_factory=list)
+    policy: dict[str, Any] | None = None  # the rules under which it was decided
 
 
 @dataclass(slots=True)
@@ -62,6 +63,8 @@ def _entry(event: dict[str, Any], hashes: dict[str, str]) -> Entry:
     entry = Entry(event, hashes.get(str(data.get("review"))), reason_class=data.get("reason_class"))
     if isinstance(data.get("version"), int):
         entry.version = data["version"]
+    if isinstance(policy := data.get("policy"), dict):
+        entry.policy = policy
     if isinstance(edits := data.get("edits"), dict):
         before, after = ({name: it.get(side) for name, it in edits.items()} for side in ("from", "to"))
         entry.changed = changes(before, after)

@@ -8,7 +8,7 @@ from board.catalogue.spec import TypeSpec
 from board.db.clock import read_now
 from board.effects import shown
 from board.effects.addresses import masked
-from board.review import edits, follows, read
+from board.review import edits, follows, mentions, read
 from board.review.policy import VERDICTS, Reason
 from board.tasks.history import notes_of
 from board.tasks.read import attempt_document, attempts_of, by_internal_id
@@ -100,7 +100,9 @@ def detail(visit: Visit, connection: Any, row: Row, *, raw: bool = False) -> dic
 
 def _comment(event: Any) -> dict[str, Any]:
     text = hidden.strip(event["note"], hidden.Found())
-    return {"by": f"{event['actor_kind']}:{event['actor_name']}", "at": event["at"], "text": text}
+    by = f"{event['actor_kind']}:{event['actor_name']}"
+    called = bool((event["data"] or {}).get("mentions"))
+    return {"by": by, "at": event["at"], "parts": mentions.parts(text) if called else [(text, False)], "text": text}
 
 
 def _not_yours(visit: Visit, document: dict[str, Any]) -> str | None:

@@ -90,7 +90,6 @@ def test_what_is_taken(part: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     ("part", "path"),
     [
-        ({"owner": "sales"}, "owner"),
         ({"fields": [{"name": "region", "kind": "choice", "options": ["EU", "CN"]}]}, "fields"),
     ],
     ids=str,

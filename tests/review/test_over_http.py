@@ -7,7 +7,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from board.access import keys
+from board.access import groups, keys
 from board.app import build_app
 from board.ports import Job, Outcome, Success, UnknownOutcome
 from tests.rig.asgi import serve
@@ -142,3 +142,26 @@ def test_a_key_that_only_submits_comments_on_its_own_tasks_alone(board: WorkingB
     assert client.post("/tasks/T-2/comments", json={"text": "Mine."}, headers=mine).status_code == 201
     assert client.post("/tasks/T-1/comments", json={"text": "Not mine."}, headers=mine).status_code == 404
     assert client.post(f"/reviews/{shown(client)['id']}/claim", headers=mine).status_code == 403
+
+
+def test_attempts_say_what_was_asked_for_in_their_round(board: WorkingBoard, client: httpx2.Client) -> None:
+    board.submit(type="echo", payload={"n": 1})
+    board.wait("T-1", "needs_review")
+    board.decide("T-1", "revise", instruction="更短一些")
+    board.until(lambda: board.task()["round"] == 2 and board.task()["status"] == "needs_review")
+    shown = client.get(f"/reviews/{board.reviews()[-1]['id']}").json()
+    assert [(it["round"], it["instruction"]) for it in shown["attempts"]] == [(1, None), (2, "更短一些")]
+
+
+def test_comments_call_people_and_go_back_page_by_page(board: WorkingBoard, client: httpx2.Client) -> None:
+    board.submit(type="echo", payload={"n": 1})
+    with board.board.db.write() as tx:
+        groups.add(tx, "sales")
+    for text in ("one", "请@sales看", "three"):
+        made = client.post("/tasks/T-1/comments", json={"text": text}).json()
+        assert made["mentions"] == (["group:sales"] if "@" in text else [])
+    last = client.get("/tasks/T-1/comments", params={"limit": 2}).json()
+    assert [it["text"] for it in last["data"]] == ["请@sales看", "three"]
+    first = client.get("/tasks/T-1/comments", params={"limit": 2, "cursor": last["next_cursor"]}).json()
+    assert ([it["text"] for it in first["data"]], first["next_cursor"]) == (["one"], None)
+    assert client.get("/tasks/T-1/comments", params={"cursor": "x"}).status_code == 422

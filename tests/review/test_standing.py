@@ -196,3 +196,26 @@ def test_the_risk_comes_from_a_template_and_is_high_in_doubt(
     board.submit(type="echo", payload=payload)
     board.wait("T-1", "needs_review")
     assert board.reviews()[-1]["risk"] == risk
+
+
+def test_the_rules_of_the_moment_stay_with_the_decision(working: OpenWorking) -> None:
+    board = working()
+    with board.board.db.write() as tx:
+        for email in (ANNA.name, BEN.name):
+            users.add(tx, email, "reviewer")
+        groups.add(tx, "sales")
+        for email in (ANNA.name, BEN.name):
+            groups.join(tx, "sales", email)
+    reviewed(board, reviewers=["sales"], approvals=2, risk="medium")
+    board.decide("T-1", "approve", ANNA)
+    board.type("echo", use="echo", review={"when": "always", "grace": "0s"})
+    board.decide("T-1", "approve", BEN)
+    [decided] = [event for event in board.events() if event["kind"] == "approved"]
+    assert decided["data"]["policy"] == {
+        "reason": "policy",
+        "risk": "medium",
+        "reviewers": ["sales"],
+        "approvals": 2,
+        "four_eyes": False,
+        "type_version": 1,
+    }

@@ -68,3 +68,13 @@ def test_comments_are_shown_as_text_and_only_for_whoever_may_speak(site: Site) -
     assert hold(viewer, review, "comment", text="No.") == 403
     assert hold(viewer, review, "claim") == 403
     assert site.working.kinds().count("note") == 1
+
+
+def test_whom_a_comment_calls_is_marked(site: Site) -> None:
+    review = site.review()
+    anna = site.visitor("reviewer", "anna")
+    with site.working.board.db.write() as tx:
+        groups.add(tx, "sales")
+    assert hold(anna, review, "comment", text="请@sales看 <b>a@b.org</b>") == 303
+    page = anna.get(f"/reviews/{review}").text
+    assert '请<strong class="mention">@sales</strong>看 &lt;b&gt;a@b.org&lt;/b&gt;' in page

@@ -106,6 +106,8 @@ def test_the_history_folds_the_machinery_and_names_version_and_content(site: Sit
     assert digest[:12] in history
     assert "A duplicate" in history
     assert "Twice here" in history
+    assert "Rules then:" in history
+    assert "type version 1" in history
     assert f'title="{digest}"' not in page, "not decided yet"
 
 

@@ -64,6 +64,7 @@ EVENT = {
     "assigned": N_("Assigned"),
     "review_expired": N_("Nobody decided in time"),
     "review_overdue": N_("The review is overdue"),
+    "review_reminder": N_("The review is due soon"),
     "approval_given": N_("Approved by one of several"),
     "approval_taken_back": N_("An approval was taken back"),
     "confirmed_happened": N_("A person said that it happened"),
