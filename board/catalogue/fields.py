@@ -59,7 +59,7 @@ def _schema(value: dict[str, Any]) -> dict[str, Any]:
 def _assignee(value: str) -> str:
     """As it stands on tasks: an address in small letters, or the name of a group."""
     name = value.strip().removeprefix("user:")
-    if "@" in name and not re.search(r"[\s\x00-\x1f]", name) and len(name) <= 200:
+    if re.fullmatch(r"[^@\s\x00-\x1f]+@[^@\s\x00-\x1f]+", name) and len(name) <= 200:
         return name.lower()
     if not NAME.match(name):
         raise ValueError("must be the mail address of a person, or the name of a group")

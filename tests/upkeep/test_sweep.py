@@ -141,7 +141,7 @@ def test_one_row_that_cannot_be_read_holds_up_no_other(board: WorkingBoard) -> N
     claimed(board, limit=2)
     with board.board.db.write() as tx:  # such as a type that an older version of the board had allowed
         tx.execute(update(task_types).where(task_types.c.name == "odd").values(spec={"name": "odd"}))
-    board.board.catalogue._specs.clear()
+    board.board.catalogue._loaded.clear()
     board.at(LEASE + 1)
     assert swept(board) == 1
     assert (board.task("T-1")["status"], board.task("T-odd")["status"]) == ("retrying", "running")
