@@ -39,8 +39,10 @@ from board.queue.ledger_queue import LedgerQueue
 from board.queue.waiting import Waiting
 from board.queue.wanted import Queue
 from board.review.decide import Decisions
+from board.review.by_link import ByLink
 from board.review.holding import Holding
 from board.review.owners import STUCK, Owners
+from board.review.links import Links
 from board.review.read import open_summaries
 from board.review.resolve import Resolutions
 from board.review.visits import Visits
@@ -100,6 +102,8 @@ class Board:
     intake: Intake
     decisions: Decisions
     holding: Holding
+    review_links: Links
+    by_link: ByLink
     resolutions: Resolutions
     claims: Claims
     outside_calls: OutsideCalls
@@ -345,6 +349,8 @@ def open_board(settings: Settings, *, handlers: Callable[[], Mapping[str, Handle
         intake=intake,
         decisions=decisions,
         holding=Holding(ledger, catalogue),
+        review_links=Links(catalogue, settings.public_url),
+        by_link=ByLink(ledger, catalogue, decisions, vault),
         resolutions=Resolutions(ledger, decisions),
         outside_calls=OutsideCalls(db, ledger, catalogue),
         incoming=Incoming(db, ledger, signals.send),

@@ -39,9 +39,7 @@ def owner_link(tx: Connection) -> str | None:
 
 def user_link(tx: Connection, user_id: int) -> str:
     """A fresh token by which this user sets a password; former ones end. AccessError: no such user, or disabled."""
-    person = users.get(tx, user_id)
-    if person.disabled:
-        raise AccessError("{email} is disabled; enable the user first.", code="user_disabled", email=person.email)
+    users.usable(tx, user_id)
     tx.execute(delete(setup_links).where(setup_links.c.user == user_id, setup_links.c.used_at.is_(None)))
     return _make(tx, user_id)
 

@@ -28,10 +28,10 @@ class TooManyTries(AccessError):
 
 
 class Throttle:
-    """clock: seconds that only grow; tests bring their own."""
+    """limit: tries of one address in WINDOW. clock: seconds that only grow; tests bring their own."""
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock = clock
+    def __init__(self, clock: Callable[[], float] = time.monotonic, limit: int = LIMIT) -> None:
+        self._clock, self._limit = clock, limit
         self._tries: OrderedDict[str, deque[float]] = OrderedDict()
         self._lock = threading.Lock()
 
@@ -46,7 +46,7 @@ class Throttle:
             self._tries.move_to_end(key)
             while tries and tries[0] <= moment - WINDOW:
                 tries.popleft()
-            if len(tries) >= LIMIT:
+            if len(tries) >= self._limit:
                 raise TooManyTries(tries[0] + WINDOW - moment)
             tries.append(moment)
             if len(self._tries) > _MOST_ADDRESSES:

@@ -60,6 +60,14 @@ def get(connection: Connection, user_id: int) -> Person:
     return _person(row)
 
 
+def usable(connection: Connection, user_id: int) -> Person:
+    """A user who is not disabled. AccessError: no such user, or disabled."""
+    person = get(connection, user_id)
+    if person.disabled:
+        raise AccessError("{email} is disabled; enable the user first.", code="user_disabled", email=person.email)
+    return person
+
+
 def find_by_email(connection: Connection, email: str) -> Person | None:
     """The user with this address, in whatever case it is written."""
     email = _normal(email)

@@ -31,6 +31,7 @@ COMMANDS = {
     "restore": Entry("backup:restore", "Put a backup in the place of the SQLite database."),
     "types": Entry("catalogue:types", "Task types."),
     "connections": Entry("catalogue:connections", "Connections to Dify and webhooks."),
+    "reviews": Entry("reviews:app", "Links by which one person opens one review."),
     "users": Entry("users:app", "People who may sign in."),
     "groups": Entry("groups:app", "People and keys under one name."),
     "keys": Entry("keys:app", "API keys for programs."),

@@ -15,6 +15,8 @@ from board.catalogue.store import UnknownType
 from board.db.migrate import SchemaError
 from board.db.place import BadPlace
 from board.effects.subscriptions import SubscriptionRefused
+from board.review.policy import NotEligible
+from board.review.verdict import DecisionRefused
 from board.serve import CannotListen
 from board.settings import SettingsError
 from board.tasks.intake import Duplicate, Problem
@@ -36,10 +38,12 @@ EXPECTED = (
     BadPlace,
     Busy,
     CannotListen,
+    DecisionRefused,
     Duplicate,
     Forbidden,
     IllegalMove,
     NoSuchTask,
+    NotEligible,
     NotJson,
     ScheduleRefused,
     SchemaError,

@@ -50,7 +50,7 @@ class Decisions:
         if verdict.verdict == "approve" and actor.identity in asked.approved:
             return True
         content = content_hash(tx, self._catalogue, task)
-        check(review, verdict, standing.of(tx, actor, asked), content)
+        check(review, verdict, standing.of(tx, actor, asked, channel), content)
         refuse_held(tx, review, actor)
         if verdict.verdict == "approve" and asked.needed > 1:
             self._refuse_edits(verdict, asked)

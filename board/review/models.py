@@ -125,6 +125,26 @@ class Approval(SQLModel, table=True):
     at: datetime = time_field(nullable=False)
 
 
+class ReviewLink(SQLModel, table=True):
+    """An address that shows one review to one person without a sign-in. The token in it is kept as a hash only."""
+
+    __tablename__ = "review_links"
+
+    id: int = id_field()
+    token_hash: str = Field(max_length=64, unique=True)
+    review: int = Field(
+        sa_column=Column(BigId, ForeignKey("reviews.id", ondelete="CASCADE"), nullable=False, index=True)
+    )
+    user: int = Field(sa_column=Column(BigId, ForeignKey("users.id", ondelete="CASCADE"), nullable=False))
+    purpose: str = Field(max_length=24)  # what it was made for: api, cli, or the kind of notice that carries it
+    created_at: datetime = time_field(nullable=False)
+    expires_at: datetime = time_field(nullable=False)
+    revoked_at: datetime | None = time_field()
+    opened_at: datetime | None = time_field()  # when an opening was noted last
+    acts: int = 0  # how often something was done by it: a page shown before the last time does nothing more
+
+
 reviews = table_of(Review)
 openings = table_of(Opening)
 approvals = table_of(Approval)
+review_links = table_of(ReviewLink)

@@ -50,6 +50,9 @@ VERDICTS: dict[Reason, tuple[str, ...]] = {
     Reason.DIRECT: ("approve", "reject"),
 }
 
+# The channel of what comes in by a review link, which is all that its holder shows of himself.
+LINK = "link"
+
 
 @dataclass(frozen=True, slots=True)
 class Ask:
@@ -60,8 +63,8 @@ class Ask:
 class NotEligible(Exception):
     """This actor may not decide here. The text says who may.
 
-    why: role, reviewers (not one of those whom the type names), four_eyes (has put the task in, or changed it) or
-    approved (has given one of several approvals).
+    why: role, reviewers (not one of those whom the type names), four_eyes (has put the task in, or changed it),
+    approved (has given one of several approvals) or sign_in (a link is not enough for this one).
     """
 
     def __init__(self, message: str, why: str = "role", reviewers: tuple[str, ...] = ()) -> None:
@@ -82,6 +85,7 @@ class Question:
     four_eyes: bool = False
     makers: frozenset[str] = frozenset()
     approved: tuple[str, ...] = ()
+    risk: str = "low"
 
     @property
     def apart(self) -> bool:
@@ -100,10 +104,11 @@ class Question:
         }
 
 
-def verdicts(actor: Actor, groups: frozenset[str], question: Question) -> tuple[str, ...]:
+def verdicts(actor: Actor, groups: frozenset[str], question: Question, channel: str = "") -> tuple[str, ...]:
     """What this actor may answer here: the one place that says so, whatever way the answer comes in.
 
-    groups: the names of those that the actor is in. Raises NotEligible where he may answer nothing.
+    groups: the names of those that the actor is in. channel: only LINK makes a difference. Raises NotEligible where he
+    may answer nothing.
     """
     may_decide(actor)
     named = question.reviewers
@@ -113,7 +118,15 @@ def verdicts(actor: Actor, groups: frozenset[str], question: Question) -> tuple[
         raise NotEligible("Whoever put a task in or changed it does not decide about it; ask a colleague.", "four_eyes")
     if actor.identity in question.approved:
         raise NotEligible("You have approved this; another person has to, as well.", "approved")
+    if channel == LINK and not link_suffices(question.reason, question.risk):
+        raise NotEligible("A link is not enough to decide this; sign in.", "sign_in")
     return VERDICTS[question.reason]
+
+
+def link_suffices(reason: Reason, risk: str) -> bool:
+    """Whether a link alone is enough: links are forwarded and lie in mailboxes, so only for the usual answers to what
+    can do little harm. A type's risk may be any text; only `low` is low."""
+    return risk == "low" and set(VERDICTS[reason]) <= set(_USUAL)
 
 
 def _is_named(name: str, actor: Actor, groups: frozenset[str]) -> bool:

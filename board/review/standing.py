@@ -32,12 +32,13 @@ def question(connection: Connection, catalogue: Catalogue, task: RowMapping, rev
         rules.four_eyes,
         _makers(connection, task) if several or rules.four_eyes else frozenset(),
         approvals.given(connection, review) if same else (),
+        review["risk"],
     )
 
 
-def of(connection: Connection, actor: Actor, asked: Question) -> tuple[str, ...]:
-    """The verdicts that this actor may give. Raises NotEligible where there is none."""
-    return verdicts(actor, groups.of(connection, actor.identity) if asked.reviewers else frozenset(), asked)
+def of(connection: Connection, actor: Actor, asked: Question, channel: str = "") -> tuple[str, ...]:
+    """The verdicts that this actor may give by this channel. Raises NotEligible where there is none."""
+    return verdicts(actor, groups.of(connection, actor.identity) if asked.reviewers else frozenset(), asked, channel)
 
 
 def shown(connection: Connection, actor: Actor, asked: Question) -> dict[str, Any]:

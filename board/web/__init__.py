@@ -14,6 +14,7 @@ from board.web import (
     errors,
     holding,
     inbox,
+    link,
     operations,
     ops,
     preferences,
@@ -36,8 +37,9 @@ def install(app: FastAPI) -> None:
     version = static_version()
     app.state.static = f"/static/{version}"
     app.state.throttle = Throttle()
+    app.state.void_links = Throttle(limit=link.MOST_VOID)
     reviewing, working = (
-        (inbox, views, pulse, bulk, amend, holding, review, attachments),
+        (inbox, views, pulse, bulk, amend, holding, review, attachments, link),
         (audit, edit, tasks, task, operations),
     )
     for module in (sign_in, *reviewing, *working, ops, quality, preferences, settings, subscriptions, reference):

@@ -56,7 +56,7 @@ def attachments(visit: Visit, connection: Any, payload: Any, result: Any) -> lis
     """The files that the output and the input name, each once, those of the output first; at most _MOST."""
     found: dict[str, Attachment] = {}
     for value, made in ((result, True), (payload, False)):
-        for file_id in _named(value):
+        for file_id in named(value):
             if file_id not in found and len(found) < _MOST and (one := _one(visit, connection, file_id, made)):
                 found[file_id] = one
     return list(found.values())
@@ -123,7 +123,7 @@ def _beginning(visit: Visit, row: Any) -> tuple[str, bool]:
     return strip(data.decode("utf-8", "replace"), Found()), length < int(row["bytes"])
 
 
-def _named(value: Any) -> Iterator[str]:
+def named(value: Any) -> Iterator[str]:
     """Every `{"file": "file_…"}` and `{"file_id": "file_…"}`, however deep."""
     waiting = deque([value])
     while waiting:

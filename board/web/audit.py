@@ -27,6 +27,7 @@ router = PageRouter()
 _NOISE = {
     *("started", "handed_back", "lease_lost", "retry_planned", "reconcile_planned", "aged", "hurried", "run_now"),
     *("duplicate", "stale_result", "callback_late", "callback_resent", "called_back"),
+    *("link_opened",),
 }
 
 

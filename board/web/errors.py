@@ -14,7 +14,7 @@ from starlette.responses import Response
 
 from board.api.errors import EXPECTED, translate
 from board.web.forms import BadForm
-from board.web.security import HEADERS
+from board.web.security import headers_of
 from board.web.visit import SignInNeeded, Visit, own_path, speaking, the_visit
 from board.web.wording import N_, SPOKEN, said
 
@@ -122,7 +122,7 @@ def _shown(visit: Visit, status: int, **values: Any) -> HTMLResponse:
     request_id = getattr(visit.request.state, "request_id", "")
     blank: dict[str, Any] = {"draft": {}, "sign_in": None, "again": None, "request_id": request_id, "status": status}
     answer = visit.page("error.html", status, **(blank | values))
-    for name, value in HEADERS.items():  # an unforeseen error passes none of the middleware
+    for name, value in headers_of(visit.request.url.path).items():  # an unforeseen error passes none of the middleware
         answer.headers.setdefault(name, value)
     return answer
 

@@ -16,6 +16,7 @@ from board.web.visit import SignInNeeded, TheVisit, Visit
 # Fields of one form: 200 selected tasks and a few more.
 _MOST_FIELDS = 300
 _SMALL = 64 * 1024  # bytes, for whoever is not signed in: an address and a password
+_SEALED = 256 * 1024  # the longest reason (10,000 characters of up to 12 bytes in a URL encoding) and a seal
 
 
 class BadForm(Exception):
@@ -47,21 +48,30 @@ class Form:
 
     def draft(self) -> dict[str, str]:
         """What a person has typed: everything but secrets and what the page put in."""
-        ours = {"csrf", "version", "content_hash", "key", "password", "verdict", "next", "do", "task"}
+        ours = {"csrf", "version", "content_hash", "key", "password", "verdict", "next", "do", "task", "seal"}
         return {name: value for name, value in self.fields if name not in ours and value.strip()}
 
 
 async def the_form(request: Request, visit: TheVisit) -> Form:
     """The form of a POST. Refuses other sites (Origin, Sec-Fetch-Site) and, once signed in, a missing CSRF token."""
-    if request.headers.get("content-type", "").partition(";")[0].strip() != "application/x-www-form-urlencoded":
-        raise HTTPException(415)
     # URL encoding writes a byte in up to three characters.
     limit = _SMALL if visit.session is None else _SMALL + 3 * visit.board.settings.max_json
-    form = Form(_fields(await _body(request, limit)))
+    form = await _read(request, limit)
     if not from_here(request, visit):
         raise BadForm("other_site", form.draft())
     if visit.session is not None and not visit.session.accepts(form.raw("csrf")):
         raise BadForm("stale_form", form.draft())
+    return form
+
+
+async def the_sealed_form(request: Request, visit: TheVisit) -> Form:
+    """The form of a review link. Refuses other sites; the seal in it, which the endpoint checks, is its CSRF token.
+
+    Its page sends no referrer, because its address is a secret; under that browsers write `Origin: null`.
+    """
+    form = await _read(request, _SEALED)
+    if not from_here(request, visit, veiled=True):
+        raise BadForm("other_site", form.draft())
     return form
 
 
@@ -73,11 +83,12 @@ async def the_own_form(form: Annotated[Form, Depends(the_form)], visit: TheVisit
 
 
 AnyForm = Annotated[Form, Depends(the_form)]
+SealedForm = Annotated[Form, Depends(the_sealed_form)]
 OwnForm = Annotated[Form, Depends(the_own_form)]
 
 
-def from_here(request: Request, visit: Visit) -> bool:
-    """Whether the browser says that the form stood on a page of ours.
+def from_here(request: Request, visit: Visit, *, veiled: bool = False) -> bool:
+    """Whether the browser says that the form stood on a page of ours. veiled: on one that sends no referrer.
 
     Sec-Fetch-Site is sent over https and to localhost only; elsewhere Origin tells. A program that sends neither is no
     browser, so nobody's cookies are borrowed.
@@ -86,10 +97,16 @@ def from_here(request: Request, visit: Visit) -> bool:
     if site is not None:
         return site in ("same-origin", "none")
     origin = request.headers.get("origin")
-    if origin is None:
+    if origin is None or (veiled and origin == "null"):
         return True
     ours = {request.headers.get("host", ""), urlsplit(visit.board.settings.public_url).netloc}
     return urlsplit(origin).netloc in ours - {""}
+
+
+async def _read(request: Request, limit: int) -> Form:
+    if request.headers.get("content-type", "").partition(";")[0].strip() != "application/x-www-form-urlencoded":
+        raise HTTPException(415)
+    return Form(_fields(await _body(request, limit)))
 
 
 async def _body(request: Request, limit: int) -> bytes:

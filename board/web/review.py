@@ -23,7 +23,7 @@ router = PageRouter()
 Answer = HTMLResponse | RedirectResponse
 
 # What the form asks for beside the verdict; the rooms ask for the instruction by themselves.
-_NEEDED = {"reject": "reason_class", "happened": "reason", "not_happened": "reason", "drop": "reason"}
+NEEDED = {"reject": "reason_class", "happened": "reason", "not_happened": "reason", "drop": "reason"}
 FIELD = "field:"  # before the names of a form's own fields
 _LONGEST = 10_000  # characters of an instruction or a reason, as in the API
 
@@ -49,12 +49,12 @@ def decide(review_id: str, form: OwnForm, visit: TheReader) -> Answer:
     """Decide, then on to the next review. A refusal shows the review as it stands now and keeps what was typed."""
     row = row_of(visit, review_id)
     verdict = form.one("verdict")
-    if not form.one(_NEEDED.get(verdict, "verdict")):
+    if not form.one(NEEDED.get(verdict, "verdict")):
         text = refusal(visit.language, "reason_missing")
         return _page(visit, row, code=422, refused=Refused("reason_missing", text), form=form)
     try:
         with visit.board.db.write() as tx:
-            visit.board.decisions.decide(tx, row["id"], _verdict(form, verdict), visit.actor, CHANNEL)
+            visit.board.decisions.decide(tx, row["id"], verdict_of(form, verdict), visit.actor, CHANNEL)
     except DecisionRefused as error:
         return refused_page(visit, review_id, error, form)
     return visit.go(next_page(visit, form, row["id"]))
@@ -77,7 +77,7 @@ def back(review_id: str, step: str, visit: TheReader) -> Answer:
     return visit.go(f"/reviews/{row_of(visit, review_id)['id']}")
 
 
-def _verdict(form: Form, verdict: str) -> Verdict:
+def verdict_of(form: Form, verdict: str) -> Verdict:
     """Version and hash are always given here: a form without them is a decision about nothing that was shown."""
     reason_class: Any = form.one("reason_class")
     return Verdict(
@@ -93,11 +93,16 @@ def _verdict(form: Form, verdict: str) -> Verdict:
     )
 
 
-def refused_page(visit: Visit, review_id: str, error: DecisionRefused, form: Form) -> Answer:
+def refused_as(visit: Visit, error: DecisionRefused) -> tuple[Refused, int]:
+    """A refusal in the reader's words, and its HTTP status."""
     details = error.details[0] if error.details else {}
     who = {name: details.get(name) for name in ("by", "at", "verdict")}
-    refused = Refused(error.code, said(visit.language, error), **who)
     code = 422 if error.code in ("instruction_missing", "verdict_not_offered", "answer_does_not_fit") else 409
+    return Refused(error.code, said(visit.language, error), **who), code
+
+
+def refused_page(visit: Visit, review_id: str, error: DecisionRefused, form: Form) -> Answer:
+    refused, code = refused_as(visit, error)
     return _page(visit, row_of(visit, review_id), code=code, refused=refused, form=form)
 
 

@@ -27,19 +27,29 @@ HEADERS = {
     "x-robots-tag": "noindex",
     "cache-control": "no-store",
 }
+# The address of a review link is a secret; its forms bring a seal instead of an origin (`web/forms.py`).
+_SECRET_ADDRESSES = "/r/"
+
+
+def headers_of(path: str) -> dict[str, str]:
+    """What an answer at this path carries."""
+    return HEADERS | {"referrer-policy": "no-referrer"} if path.startswith(_SECRET_ADDRESSES) else HEADERS
+
 
 
 class PageHeaders:
-    """Adds HEADERS to every answer that does not say otherwise itself."""
+    """Adds `headers_of` its path to every answer that does not say otherwise itself."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        wanted = headers_of(scope.get("path", ""))
+
         async def guarded(message: Message) -> None:
             if message["type"] == "http.response.start":
                 present = {name.lower() for name, _ in message["headers"]}
-                added = [(k.encode(), v.encode()) for k, v in HEADERS.items() if k.encode() not in present]
+                added = [(k.encode(), v.encode()) for k, v in wanted.items() if k.encode() not in present]
                 message["headers"] = [*message["headers"], *added]
             await send(message)
 

@@ -9,6 +9,7 @@ ACTOR = {"worker": N_("Worker"), "timer": N_("Timer"), "system": N_("The board")
 CHANNEL = {
     "web": N_("page"),
     "api": N_("API"),
+    "link": N_("link"),
     "cli": N_("command line"),
     "worker": N_("worker"),
     "timer": N_("timer"),

@@ -29,6 +29,9 @@ _REFUSED = {
     "answer_missing": N_("Say what you found: one of the three answers."),
     "outcome_known": N_("It has become known meanwhile what became of it. Look at it again."),
     "not_unknown": N_("Nothing is in question here any more."),
+    "page_used": N_("Something was done by this link since the page was opened. Look at it again, then decide."),
+    "bad_seal": N_("Nothing was done: the form was out of date. Look at it again, then decide."),
+    "not_you": N_("Nothing was done: this link is for somebody else."),
     "rounds_spent": N_("This task has had all its rounds. Approve or reject it."),
     "claimed": N_("A colleague has taken this review."),
     "cannot_undo": N_("This decision can no longer be undone: its time is over, or what follows has begun."),
@@ -54,6 +57,7 @@ _NOT_ELIGIBLE = {
     "reviewers": N_("You may read this review but not decide it. Who may: {names}"),
     "four_eyes": N_("Whoever put a task in or changed it does not decide about it; ask a colleague."),
     "approved": N_("You have approved this. It takes another person as well."),
+    "sign_in": N_("This link shows the review; to decide it, sign in."),
 }
 _PAYLOAD = N_("The payload does not fit this type: {problem}")
 # The refusals that `said` has words for.
