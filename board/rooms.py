@@ -38,8 +38,8 @@ from board.queue.intake_rate import IntakeRate
 from board.queue.ledger_queue import LedgerQueue
 from board.queue.waiting import Waiting
 from board.queue.wanted import Queue
-from board.review.decide import Decisions
 from board.review.by_link import ByLink
+from board.review.decide import Decisions
 from board.review.holding import Holding
 from board.review.owners import STUCK, Owners
 from board.review.links import Links

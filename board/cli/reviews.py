@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from typing import Annotated
 
 import typer
 
+from board import settings as all_settings
 from board.access import users
 from board.access.errors import AccessError
 from board.access.rights import CONSOLE
-from board.cli.context import opened
 from board.cli.output import AsJson, print_json, print_table, remark
+from board.rooms import open_board
 from board.tasks.view import time
 
 app = typer.Typer(help="Links by which one person opens one review.", no_args_is_help=True)
@@ -25,7 +27,7 @@ def link(
     as_json: AsJson = False,
 ) -> None:
     """Make a link; prints its address, this once."""
-    with opened() as board, board.db.write() as tx:
+    with closing(open_board(all_settings.load())) as board, board.db.write() as tx:
         person = users.find_by_email(tx, user)
         if person is None:
             raise AccessError("There is no user with the address {email}.", code="not_found", email=user)
@@ -41,7 +43,7 @@ def link(
 @app.command()
 def links(review: ReviewId, as_json: AsJson = False) -> None:
     """List the links to a review; never their addresses."""
-    with opened() as board, board.db.read() as connection:
+    with closing(open_board(all_settings.load())) as board, board.db.read() as connection:
         found = board.review_links.of_review(connection, review)
     moments = ("created_at", "expires_at", "opened_at", "revoked_at")
     rows = [
@@ -63,7 +65,7 @@ def unlink(
     as_json: AsJson = False,
 ) -> None:
     """Withdraw a link: it opens nothing from now on."""
-    with opened() as board, board.db.write() as tx:
+    with closing(open_board(all_settings.load())) as board, board.db.write() as tx:
         board.review_links.revoke(tx, review, number, CONSOLE.by(_CHANNEL))
     if as_json:
         print_json({"id": str(number), "revoked": True})

@@ -99,7 +99,9 @@ class Links:
         if found is None:
             raise DecisionRefused("not_found", "There is no such link.")
         tx.execute(select(tasks.c.id).where(tasks.c.id == found.task).with_for_update())  # the task first, everywhere
-        ended = tx.execute(update(review_links).where(same, review_links.c.revoked_at.is_(None)).values(revoked_at=now()))
+        ended = tx.execute(
+            update(review_links).where(same, review_links.c.revoked_at.is_(None)).values(revoked_at=now())
+        )
         if ended.rowcount:
             details = {"review": str(review_id), "link": str(link_id), "user": f"user:{found.email}"}
             record(tx, found.task, "link_revoked", by, data=details)

@@ -125,7 +125,7 @@ def verdicts(actor: Actor, groups: frozenset[str], question: Question, channel: 
 
 def link_suffices(reason: Reason, risk: str) -> bool:
     """Whether a link alone is enough: links are forwarded and lie in mailboxes, so only for the usual answers to what
-    can do little harm. A type's risk may be any text; only `low` is low."""
+    can do little harm."""
     return risk == "low" and set(VERDICTS[reason]) <= set(_USUAL)
 
 

@@ -28,13 +28,12 @@ HEADERS = {
     "cache-control": "no-store",
 }
 # The address of a review link is a secret; its forms bring a seal instead of an origin (`web/forms.py`).
-_SECRET_ADDRESSES = "/r/"
+_BY_LINK = "/r/"
 
 
 def headers_of(path: str) -> dict[str, str]:
     """What an answer at this path carries."""
-    return HEADERS | {"referrer-policy": "no-referrer"} if path.startswith(_SECRET_ADDRESSES) else HEADERS
-
+    return HEADERS | {"referrer-policy": "no-referrer"} if path.startswith(_BY_LINK) else HEADERS
 
 
 class PageHeaders:
