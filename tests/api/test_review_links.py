@@ -64,7 +64,7 @@ def test_what_is_refused(board: WorkingBoard, client: httpx2.Client) -> None:
         (f"/reviews/{review}/links", {"user": "nobody@example.org"}, 422, "unknown_user"),
         (f"/reviews/{review}/links", {"user": "view@example.org"}, 403, "not_eligible"),
         (f"/reviews/{review}/links", {}, 422, "invalid_field"),
-        (f"/reviews/{review}/links", {"user": "li@example.org", "x": 1}, 422, "invalid_field"),
+        (f"/reviews/{review}/links", {"user": "li@example.org", "x": 1}, 422, "unknown_field"),
         ("/reviews/987654/links", {"user": "li@example.org"}, 404, "not_found"),
         ("/reviews/x/links", {"user": "li@example.org"}, 404, "not_found"),
     ):
