@@ -41,8 +41,8 @@ from board.queue.wanted import Queue
 from board.review.by_link import ByLink
 from board.review.decide import Decisions
 from board.review.holding import Holding
-from board.review.owners import STUCK, Owners
 from board.review.links import Links
+from board.review.owners import STUCK, Owners
 from board.review.read import open_summaries
 from board.review.resolve import Resolutions
 from board.review.visits import Visits

@@ -1,7 +1,7 @@
 """Links that show one review to one person.
 
-Revision ID: 0027
-Revises: 0026
+Revision ID: 0028
+Revises: 0027
 """
 
 import sqlalchemy as sa
@@ -10,8 +10,8 @@ from alembic import op
 from board.db.schema import BigId
 from board.db.types import UtcTime
 
-revision = "0027"
-down_revision = "0026"
+revision = "0028"
+down_revision = "0027"
 branch_labels = None
 depends_on = None
 
