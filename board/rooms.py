@@ -38,6 +38,7 @@ from board.queue.intake_rate import IntakeRate
 from board.queue.ledger_queue import LedgerQueue
 from board.queue.waiting import Waiting
 from board.queue.wanted import Queue
+from board.reports.weekly import Reports
 from board.review.by_link import ByLink
 from board.review.decide import Decisions
 from board.review.holding import Holding
@@ -109,6 +110,7 @@ class Board:
     outside_calls: OutsideCalls
     incoming: Incoming
     schedules: Schedules
+    reports: Reports
     files: Files
     previews: Previews
     watch: Watch
@@ -192,6 +194,7 @@ class Board:
             forget_workers=partial(presence.forget, self.db),
             files=self.files,
             decisions=self.decisions,
+            reports=self.reports,
             call_off=Withdrawing(self.db, self.catalogue, self.handlers, settings.private_targets).look,
             rebuild=self.rebuild,
         )
@@ -358,6 +361,7 @@ def open_board(settings: Settings, *, handlers: Callable[[], Mapping[str, Handle
             db, ledger, catalogue, queue, weights=settings.lane_weights, zone=settings.timezone, tell=signals.send
         ),
         schedules=Schedules(db, intake, settings.timezone),
+        reports=Reports(db, settings.timezone, settings.report_titles),
         files=files,
         previews=Previews(db, files, known.values()),
         watch=watch,

@@ -48,6 +48,7 @@ EXAMPLES = {
     "storage_url": "file: (the data folder), file:///srv/files, or s3://bucket/folder?endpoint=https://s3.example.org",
     "timezone": "Asia/Shanghai",
     "lang": "en or zh_CN",
+    "report_titles": "true or false",
     "allow_private_targets": "n8n.internal:5678, 10.0.0.0/8",
     "callback_rewrite": "http://localhost:5678=http://n8n:5678",
     "mcp_hosts": "board.internal, board.internal:8443",
@@ -101,6 +102,7 @@ class Settings(BaseSettings):
     storage_url: str = Field(default="file:", repr=False)
     timezone: str = "UTC"
     lang: Literal["en", "zh_CN"] = "en"
+    report_titles: bool = True
     allow_private_targets: Annotated[list[str], NoDecode] = []
     callback_rewrite: Annotated[list[str], NoDecode] = []
     mcp_hosts: Annotated[list[str], NoDecode] = []
@@ -299,6 +301,8 @@ def _sentence(problem: Any) -> str:
             return f"must be {limits['expected'].replace(chr(39), '')}"
         case kind if kind.startswith(("int", "float")):
             return "must be a whole number" if kind.startswith("int") else "must be a number"
+        case "bool_parsing" | "bool_type":
+            return "must be true or false"
         case kind if kind.startswith("path"):
             return "must be a folder"
         case _:

@@ -30,6 +30,8 @@ from board.logs import first_line
 from board.ports import StorageError
 from board.queue.intake_bound import NeverWithinBound, TooMuchWaiting
 from board.queue.intake_rate import NeverWithinRate, OverRate
+from board.reports.weekly import NoSuchReport
+from board.reports.weeks import BadWeek
 from board.review.decide import DecisionRefused
 from board.review.policy import NotEligible
 from board.tasks.intake import Duplicate, Problem
@@ -172,6 +174,10 @@ def translate(error: Exception) -> ApiError:
             return ApiError(
                 409, "stale_version", "This task has changed meanwhile. Read it again, then repeat the change."
             )
+        case BadWeek():
+            return field_error("week", str(error), "bad_week")
+        case NoSuchReport():
+            return ApiError(404, "report_not_found", str(error))
         case ScheduleRefused() | SubscriptionRefused():
             return ApiError(404 if error.code == "not_found" else 409, error.code, str(error))
         case DecisionRefused():
@@ -196,6 +202,8 @@ EXPECTED: tuple[type[Exception], ...] = (
     BadFilter,
     BadCursor,
     BadCatalogue,
+    BadWeek,
+    NoSuchReport,
     AccessError,
     NoSuchOperation,
     NoSuchFile,

@@ -29,6 +29,7 @@ COMMANDS = {
     "archive": Entry("archive:archive", "Take what is old out of the tables, now."),
     "backup": Entry("backup:backup", "Write the SQLite database to a new file."),
     "restore": Entry("backup:restore", "Put a backup in the place of the SQLite database."),
+    "report": Entry("report:report", "The report of a week."),
     "types": Entry("catalogue:types", "Task types."),
     "connections": Entry("catalogue:connections", "Connections to Dify and webhooks."),
     "reviews": Entry("reviews:app", "Links by which one person opens one review."),

@@ -15,6 +15,8 @@ from board.catalogue.store import UnknownType
 from board.db.migrate import SchemaError
 from board.db.place import BadPlace
 from board.effects.subscriptions import SubscriptionRefused
+from board.reports.weekly import NoSuchReport
+from board.reports.weeks import BadWeek
 from board.review.policy import NotEligible
 from board.review.verdict import DecisionRefused
 from board.serve import CannotListen
@@ -36,12 +38,14 @@ EXPECTED = (
     BadCatalogue,
     BadFilter,
     BadPlace,
+    BadWeek,
     Busy,
     CannotListen,
     DecisionRefused,
     Duplicate,
     Forbidden,
     IllegalMove,
+    NoSuchReport,
     NoSuchTask,
     NotEligible,
     NotJson,

@@ -8,6 +8,7 @@ from board.db import schema
 from board.effects import models as effects
 from board.files import models as files
 from board.queue import models as queue
+from board.reports import models as reports
 from board.review import models as review
 from board.tasks import models as tasks
 from board.upkeep import models as upkeep
@@ -22,6 +23,7 @@ __all__ = [
     "files",
     "metadata",
     "queue",
+    "reports",
     "review",
     "schema",
     "tasks",

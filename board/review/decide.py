@@ -234,6 +234,9 @@ class Decisions:
         details: dict[str, Any] = {"review": str(review["id"]), "version": review["version"]}
         if asked is not None:
             details["policy"] = asked.snapshot(review["risk"], task["type_version"])
+        judgement = data_of(tx, task["id"])["judgement"] or {}
+        if judgement.get("confidence") is not None:  # kept with the decision, so that reports can compare the two
+            details["confidence"] = judgement["confidence"]
         decision = {
             "verdict": verdict.verdict,
             "by": actor.identity,

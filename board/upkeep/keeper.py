@@ -13,6 +13,7 @@ from board.catalogue.store import Catalogue
 from board.db.engine import Database
 from board.effects import waits, withdrawals
 from board.files.ledger import Files
+from board.reports.weekly import Reports
 from board.review import forms, overdue, reminders
 from board.review.decide import Decisions
 from board.tasks.intake import Intake
@@ -31,6 +32,7 @@ AGEING_SECONDS = 30.0  # how often waiting tasks are looked at for ageing; a ten
 FORMS_SECONDS = 15.0  # how often; Dify itself looks once a minute
 ARCHIVE_SECONDS = 3600.0  # a task stays at most an hour longer than its type says
 FILES_SECONDS = 3600.0  # what is removed is at least a day old
+REPORT_SECONDS = 60.0  # how soon after midnight the week that is over is written down
 FORGET_SECONDS = 3600.0  # what is removed is at least a day old
 
 
@@ -70,6 +72,7 @@ class Keeper:
         forget_workers: Callable[[], None],
         files: Files,
         decisions: Decisions,
+        reports: Reports,
         call_off: Callable[[], None],
         rebuild: Rebuild | None = None,
     ) -> None:
@@ -125,6 +128,7 @@ class Keeper:
                 alone=True,
                 sign=reminders.any_due(),
             ),
+            Chore("keep the report of the week that is over", reports.keep_last, REPORT_SECONDS, alone=True),
             Chore("archive old tasks", self._archive_old, ARCHIVE_SECONDS, alone=True),
             Chore("forget workers", forget_workers, FORGET_SECONDS, alone=True),
             Chore("forget firings", firing.forget, FORGET_SECONDS, alone=True),

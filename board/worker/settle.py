@@ -84,9 +84,11 @@ def _success(spec: TypeSpec, task: RowMapping, success: Success, review: Wish) -
         return Decision(
             Move.ASK, _CLEARED, data, ask.message, {"reason": ask.reason}, operation="confirmed", attempt=attempt
         )
+    details = {"passed": "rules"} if spec.review.when == "rules" else {}  # nobody has looked: reports count that
     if spec.action is not None:
-        return Decision(Move.PROCEED, _CLEARED | {"has_action": True}, data, operation="confirmed", attempt=attempt)
-    return Decision(Move.SUCCEED, _CLEARED, data, operation="confirmed", attempt=attempt)
+        changes = _CLEARED | {"has_action": True}
+        return Decision(Move.PROCEED, changes, data, details=details, operation="confirmed", attempt=attempt)
+    return Decision(Move.SUCCEED, _CLEARED, data, details=details, operation="confirmed", attempt=attempt)
 
 
 def _validated(spec: TypeSpec, success: Success) -> Success:
