@@ -45,6 +45,12 @@ class Holding:
             self._tell(tx, task, review, "review_claimed", actor, channel, note)
         _set(tx, review, claimed_by=actor.identity, claimed_until=now(LEASE))
 
+    def renew(self, tx: Connection, review_id: int, actor: Actor) -> None:
+        """Ten more minutes for whoever has it and is at work on it; nothing happens for anybody else. No event: the
+        history says who has taken it."""
+        his = reviews.c.id == review_id, reviews.c.claimed_by == actor.identity, reviews.c.claimed_until > now()
+        tx.execute(update(reviews).where(*his, reviews.c.status == "open").values(claimed_until=now(LEASE)))
+
     def release(self, tx: Connection, review_id: int, actor: Actor, channel: str) -> None:
         """Give it back; nothing happens where nobody has it. Raises DecisionRefused (`claimed`): another has it."""
         task, review = self._open(tx, review_id, actor)

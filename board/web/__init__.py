@@ -18,6 +18,7 @@ from board.web import (
     operations,
     ops,
     preferences,
+    present,
     pulse,
     quality,
     reference,
@@ -39,7 +40,7 @@ def install(app: FastAPI) -> None:
     app.state.throttle = Throttle()
     app.state.void_links = Throttle(limit=link.MOST_VOID)
     reviewing, working = (
-        (inbox, views, pulse, bulk, amend, holding, review, attachments, link),
+        (inbox, views, pulse, bulk, amend, holding, present, review, attachments, link),
         (audit, edit, tasks, task, operations),
     )
     for module in (sign_in, *reviewing, *working, ops, quality, preferences, settings, subscriptions, reference):

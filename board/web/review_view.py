@@ -14,6 +14,7 @@ from board.tasks.history import notes_of
 from board.tasks.read import attempt_document, attempts_of, by_internal_id
 from board.web import audit, hidden, prose
 from board.web.attachments import attachments
+from board.web.attendance import attendance
 from board.web.cautions import cautions
 from board.web.comparison import views
 from board.web.tree import Node, tree
@@ -94,6 +95,7 @@ def detail(visit: Visit, connection: Any, row: Row, *, raw: bool = False) -> dic
         "undo_seconds": undo_seconds(visit, row, moment),
         "not_yours": _not_yours(visit, document),
         "hours": HOURS,
+        **attendance(visit, connection, row),
         "comments": [_comment(event) for event in notes_of(connection, row["task"], _MOST_COMMENTS)],
     }
 

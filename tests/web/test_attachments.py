@@ -90,7 +90,7 @@ class Drawer(Probe):
         self.drawn.append(content)
         for why in ("password", "broken"):
             if why.encode() in content:
-                raise NotShown(why, why)  # type: ignore[arg-type]
+                raise NotShown(why, why)
         of = content.count(b"page")
         made = [folder / str(number) for number in range(min(pages, of))]
         for it in made:

@@ -120,7 +120,7 @@ def test_narrowing_and_saving_in_the_browser(site: Site, inside: Page) -> None:
     inside.locator(".narrowing select[name=risk]").select_option("high")
     inside.locator(".narrowing button[type=submit]").click()
     expect(inside.locator(".row-title")).to_have_text(["Title of T-2"])
-    inside.locator(".narrowed summary").click()
+    inside.locator(".naming summary").click()
     inside.get_by_label("Name of this view").fill("Hot")
     inside.get_by_role("button", name="Save the view").click()
     expect(inside.locator(".saved")).to_have_text("Hot")

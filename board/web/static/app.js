@@ -7,6 +7,7 @@ import { followTask } from "./follow.js";
 import { keepDrafts } from "./drafts.js";
 import { watchConnection } from "./away.js";
 import { keepShowing } from "./fresh.js";
+import { bePresent } from "./present.js";
 
 keepDrafts();
 listenForKeys();
@@ -16,3 +17,4 @@ keepFresh();
 followTask();
 watchConnection();
 keepShowing();
+bePresent();
