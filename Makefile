@@ -5,6 +5,7 @@
 # make bench [BENCH="drain intake"]       measure speed, beside other queues on the same server (docs/performance.md)
 # make dify-plugin                         pack the tools for Dify as dist/ai-task-board.difypkg
 # make test-n8n [N8N_VERSION=1.123.81]     the sample flows and what else concerns n8n, in a real n8n (installed at first use)
+# make env                                 write .env with fresh secrets, for docker compose (docs/compose.md)
 # make lint                                style, types and import rules
 #
 # Needs Python 3.11 or newer and make. Another interpreter: make run PYTHON=python3.13
@@ -25,7 +26,7 @@ ifneq ($(shell test -x $(BIN)/python && cat $(VENV)/.made-in 2>/dev/null),$(CURD
 $(shell rm -f $(VENV)/.made-in $(VENV)/.installed $(VENV)/.installed-dev)
 endif
 
-.PHONY: run test chaos dify-plugin soak bench install-n8n test-n8n lint clean
+.PHONY: run env test chaos dify-plugin soak bench install-n8n test-n8n lint clean
 
 # The board ends with make: on SIGTERM make passes the signal on; setpriv (Linux) covers a make that was killed.
 run: $(VENV)/.installed
@@ -43,6 +44,9 @@ soak: $(VENV)/.installed-dev
 
 bench: $(VENV)/.installed-bench
 	@exec $(BIN)/python -m bench $(BENCH)
+
+env:
+	@$(PYTHON) deploy/env.py .env
 
 install-n8n:
 	@tests/n8n/install.sh

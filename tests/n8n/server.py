@@ -77,7 +77,7 @@ class N8n:
         """packages: folders of built community packages (package.json and dist), loaded under their own names."""
         self.folder, self._reaper = folder, reaper
         self.url = f"http://127.0.0.1:{(port := free_port())}"
-        self._env = self._environment(port, env or {})
+        self.environment = self._own_environment(port, env or {})
         self._process: subprocess.Popen[bytes] | None = None
         self._client = httpx2.Client(base_url=self.url, timeout=60, trust_env=False)
         self._key = ""
@@ -89,7 +89,7 @@ class N8n:
             shutil.copytree(package / "dist", target / "dist")
             shutil.copy(package / "package.json", target)
 
-    def _environment(self, port: int, env: Mapping[str, str]) -> dict[str, str]:
+    def _own_environment(self, port: int, env: Mapping[str, str]) -> dict[str, str]:
         [*nodes] = home().glob("node/node_modules/node-linux-*/bin")
         if not nodes or not (self.program / ".whole").exists():
             missing(f"n8n {VERSION}", "make install-n8n")
@@ -119,7 +119,7 @@ class N8n:
         """Run a command of n8n to its end, such as `import:workflow`, while the server is not running. Its output."""
         done = subprocess.run(
             ["node", str(self.program / "node_modules/n8n/bin/n8n"), *arguments],
-            env=self._env,
+            env=self.environment,
             capture_output=True,
             text=True,
             timeout=timeout,
@@ -133,7 +133,7 @@ class N8n:
         with self.log_file.open("ab") as log:
             self._process = subprocess.Popen(
                 ["node", str(self.program / "node_modules/n8n/bin/n8n"), "start"],
-                env=self._env,
+                env=self.environment,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
