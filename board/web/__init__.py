@@ -22,6 +22,7 @@ from board.web import (
     pulse,
     quality,
     reference,
+    reports,
     review,
     settings,
     sign_in,
@@ -43,7 +44,18 @@ def install(app: FastAPI) -> None:
         (inbox, views, pulse, bulk, amend, holding, present, review, attachments, link),
         (audit, edit, tasks, task, operations),
     )
-    for module in (sign_in, *reviewing, *working, ops, quality, preferences, settings, subscriptions, reference):
+    for module in (
+        sign_in,
+        *reviewing,
+        *working,
+        ops,
+        quality,
+        reports,
+        preferences,
+        settings,
+        subscriptions,
+        reference,
+    ):
         app.include_router(module.router)
     app.mount("/static/{version}", VersionedFiles(version), name="static")
     errors.install(app)

@@ -22,6 +22,7 @@ from board.web.wording.operations import (
 )
 from board.web.wording.people import ACTOR, CHANNEL, ROLE
 from board.web.wording.refusals import NOT_JSON, SPOKEN, refusal, said
+from board.web.wording.reports import CANCELLED, FAILURE, HEADLINE, TIMED_OUT
 from board.web.wording.reviews import (
     APART,
     CAUTION,
@@ -46,6 +47,7 @@ __all__ = [
     "ACTOR",
     "APART",
     "BREAKER",
+    "CANCELLED",
     "CAUSE",
     "CAUTION",
     "CHANNEL",
@@ -55,6 +57,7 @@ __all__ = [
     "DETAILED",
     "DUE",
     "EVENT",
+    "FAILURE",
     "FOUND",
     "FOUND_ENDED",
     "FOUND_OF_CONNECTION",
@@ -62,6 +65,7 @@ __all__ = [
     "FOUND_WITH_TASK",
     "GIVEN",
     "GROUP",
+    "HEADLINE",
     "NN_",
     "NOT_JSON",
     "NO_WORKER",
@@ -81,6 +85,7 @@ __all__ = [
     "ROLE",
     "SPOKEN",
     "STATUS",
+    "TIMED_OUT",
     "TRY",
     "VERDICT",
     "VIEW",
