@@ -42,11 +42,10 @@ def report_page(week: str, visit: TheReader) -> Response:
         chart=chart(visit.language, document),
         before=str(asked.previous),
         after=str(asked.next) if document["frozen"] else None,
-        **_sections(document),
+        types=sorted(document["types"], key=_busy, reverse=True),
     )
 
 
-def _sections(document: dict[str, Any]) -> dict[str, Any]:
-    """What the page shows of longer lists: the busiest types first."""
-    busiest = sorted(document["types"], key=lambda it: -(it["done"] + it["failed"] + it["cancelled"] + it["created"]))
-    return {"types": busiest, "quiet": not any(document["headline"][name] for name in ("done", "failed", "cancelled"))}
+def _busy(it: dict[str, Any]) -> int:
+    """The types that did most come first."""
+    return int(it["created"] + it["done"] + it["failed"] + it["cancelled"])
