@@ -18,7 +18,7 @@ from bench.photos import convert
 from bench.report import Figures, Goal, Report, Rounds
 from bench.stand import Stand
 from integrations.files import child
-from integrations.files.pool import Pool
+from integrations.files.pool import Pool, Turn
 
 LOOP, MAGICK, VIPS = "a loop with Pillow", "ImageMagick", "pyvips"
 SLOTS = {1: "one slot", 2: "two slots"}
@@ -112,7 +112,7 @@ def _starts(photo: Path) -> tuple[Figures, Figures]:
     async def make(pool: Pool, folder: str) -> float:
         begun = time.perf_counter()
         given = (makers, "image.thumbnail", str(photo), folder, MOST_PIXELS, options)
-        await pool.run(1, 60.0, child.make, *given)
+        await pool.run(Turn(1), 60.0, child.make, *given)
         return time.perf_counter() - begun
 
     async def both() -> None:

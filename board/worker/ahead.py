@@ -23,23 +23,23 @@ MOST_AHEAD = 200
 
 
 class Ahead:
-    """The memory of one worker. slots: how many it has."""
+    """The memory of one worker. slots: how many it has; swift: seconds that count as no time; most: to claim beyond."""
 
-    def __init__(self, slots: int) -> None:
+    def __init__(self, slots: int, swift: float = SWIFT_SECONDS, most: int = MOST_AHEAD) -> None:
         self.most = 0  # may be claimed beyond the slots now
-        self._slots = slots
+        self._slots, self._swift, self._most = slots, swift, most
         self._means: dict[Hashable, float] = {}
 
     def swift(self, row: RowMapping) -> bool:
         """Whether a task is expected to take no time: row of `tasks`, also one that is not claimed yet."""
         mean = self._means.get(_kind(row))
-        return mean is not None and mean < SWIFT_SECONDS
+        return mean is not None and mean < self._swift
 
     def learn(self, row: RowMapping, seconds: float, outcome: Outcome | None) -> None:
         """An attempt took so long. What failed at once may take its time when it succeeds."""
         kind = _kind(row)
         if isinstance(outcome, Success):
-            seconds = min(seconds, MEAN_OF * SWIFT_SECONDS)
+            seconds = min(seconds, MEAN_OF * self._swift)
             mean = self._means.setdefault(kind, seconds)
             self._means[kind] = mean + (seconds - mean) / MEAN_OF
         else:
@@ -51,7 +51,7 @@ class Ahead:
         if not all(map(self.swift, rows)):
             self.most = 0
         elif rows and len(rows) >= asked:
-            self.most = min(MOST_AHEAD, max(self._slots, 2 * self.most))
+            self.most = min(self._most, max(self._slots, 2 * self.most))
 
 
 def _kind(row: RowMapping) -> Hashable:

@@ -35,6 +35,7 @@ from board.tasks.states import Pool
 from board.upkeep import watch
 from board.upkeep.keeper import Chore, Keeper
 from board.upkeep.watch import Watch
+from board.worker.ahead import Ahead
 from board.worker.glance import Glance
 from board.worker.holding import Claimed, Holding
 from board.worker.holds import Holds
@@ -51,6 +52,8 @@ REREAD_SECONDS = 15.0  # pauses, weights and types, which are read as soon as a 
 FINISH_SECONDS = 1.0  # at a stop, short work may end by itself for so long; the rest is handed back
 # Computing on the loop is taken for work; after this time it is taken for an endless loop, and its leases run out.
 STUCK_SECONDS = 600.0
+# Work on a file that takes no longer is soon done: the next one may wait for its child that long, with its lease held.
+SOON_SECONDS = 0.5
 STOP_SECONDS = 2.0  # after this the process leaves, whatever a handler does; its leases run out then
 WORD_SECONDS = 1.5  # at a stop, the database may take so long for the last word; else it is away
 
@@ -95,8 +98,11 @@ class Consumer:
         self._zone, self._weights = zone, weights
         self._work_wanted = asyncio.Event()
         self.holding = Holding(runner, Slots(concurrency, reserved_p0), name, self._work_wanted.set)
-        # Work on files has slots of its own, so that neither waits for the other; one of them is kept for P0.
-        self.files = Holding(runner, Slots(file_slots, 1), name, self._work_wanted.set)
+        # Work on files has slots of its own, so that neither waits for the other; one of them is kept for P0. While one
+        # file is worked on, the next that is soon done is fetched, and the last one kept.
+        self.files = Holding(
+            runner, Slots(file_slots, 1, spare=1), name, self._work_wanted.set, Ahead(1, SOON_SECONDS, most=1)
+        )
         self._pools = {Pool.BOARD: self.holding, Pool.FILES: self.files}
         mailbox.park = self.holding.park
         self._weights_now = weights

@@ -50,13 +50,16 @@ class Holding:
     One asyncio task begins one attempt after the other (`_work_off`). The first that waits for something keeps this
     task for itself, and another one goes on with the rest. So an attempt that ends at once needs no task of its own.
 
-    freed: called on the loop when more may be claimed.
+    ahead: what is known of work that is soon over. It is claimed beyond the slots: to wait here for a moment, or, where
+    there are spare ones, to prepare itself. freed: called on the loop when more may be claimed.
     """
 
-    def __init__(self, runner: Runner, slots: Slots, worker: str, freed: Callable[[], None]) -> None:
+    def __init__(
+        self, runner: Runner, slots: Slots, worker: str, freed: Callable[[], None], ahead: Ahead | None = None
+    ) -> None:
         self.alone: Lease | None = None  # the suspect that runs: nothing is begun beside it
         self.size = slots.size
-        self.ahead = Ahead(slots.size)
+        self.ahead = ahead or Ahead(slots.size)
         self.stopping = False
         self._runner, self._slots, self._worker, self._freed = runner, slots, worker, freed
         self._held: dict[Lease, asyncio.Task[None] | None] = {}  # with the task of those that wait for something
@@ -85,10 +88,13 @@ class Holding:
         if self.alone is not None:
             return None
         free, rest = self._slots.free()
-        waiting = len(self._urgent) + len(self._usual)
         if len(self._over) >= MOST_UNWRITTEN:
             return None
-        ahead = max(0, self.ahead.most - waiting) if rest > 0 else 0  # a slot must be there to work it off
+        waiting = len(self._urgent) + len(self._usual)
+        if self._slots.spare:
+            ahead = max(0, min(self.ahead.most, self._slots.free_spare()) - waiting)
+        else:
+            ahead = max(0, self.ahead.most - waiting) if rest > 0 else 0  # a slot must be there to work it off
         return Room(free, rest, ahead) if free + ahead > 0 else None
 
     def hold(self, rows: Sequence[RowMapping], room: Room, *, alone: bool) -> None:
@@ -145,7 +151,9 @@ class Holding:
         free, rest = self._slots.free()
         if self._urgent and free > 0:
             return self._urgent.popleft()
-        return self._usual.popleft() if self._usual and rest > 0 else None
+        if self._usual and (rest > 0 or (self._slots.free_spare() > 0 and self.ahead.swift(self._usual[0][0]))):
+            return self._usual.popleft()
+        return None
 
     def _go_on(self) -> None:
         """See to it that what waits begins."""

@@ -25,7 +25,7 @@ from board.ports import (
 from integrations.files import child
 from integrations.files.bad_file import BadFile
 from integrations.files.options import Option, problems, values
-from integrations.files.pool import Pool
+from integrations.files.pool import Pool, Turn
 
 # Part of every recipe: raised when the same options give other content, so that old results are not taken for new.
 VERSION = 1
@@ -83,7 +83,7 @@ class FileHandler:
         with tempfile.TemporaryDirectory(prefix="board-") as folder:
             async with job.files.local(about.file_id) as path:
                 made = await self._pool.run(
-                    job.files.slots,
+                    Turn.of(job),
                     max(1.0, seconds),
                     child.make,
                     self._makers,

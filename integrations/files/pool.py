@@ -11,9 +11,9 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as TookTooLong
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, TypeVar
 
-from board.ports import StorageError
+from board.ports import Job, StorageError
 from integrations.files import child
 from integrations.files.bad_file import BadFile
 
@@ -27,6 +27,18 @@ Given = ParamSpec("Given")
 Result = TypeVar("Result")
 
 
+class Turn(NamedTuple):
+    """children: how many there may be; the first call decides. urgent: somebody waits for it, so it may
+    use the last child, which is kept free of all else."""
+
+    children: int
+    urgent: bool = False
+
+    @staticmethod
+    def of(job: Job) -> Turn:
+        return Turn(job.files.slots, job.priority == "P0")
+
+
 class Pool:
     """One per worker process."""
 
@@ -34,15 +46,26 @@ class Pool:
         self._pool: ProcessPool | None = None
         self._lock = threading.Lock()
         self._running: set[Future[Any]] = set()
+        self._gate: asyncio.Semaphore | None = None  # of what is not urgent: one child is left for what is
 
     async def run(
+        self, turn: Turn, seconds: float, work: Callable[Given, Result], *args: Given.args, **kwargs: Given.kwargs
+    ) -> Result:
+        """Run a function of a module in a child, as soon as it is its turn.
+
+        seconds: for the work itself. Raises BadFile: what the function says, or that it took more time or memory than a
+        file may. When this is cancelled, the child is killed. Raises StorageError where the disk is full.
+        """
+        if turn.urgent:
+            return await self._run(turn.children, seconds, work, *args, **kwargs)
+        if self._gate is None:
+            self._gate = asyncio.Semaphore(max(1, turn.children - 1))
+        async with self._gate:
+            return await self._run(turn.children, seconds, work, *args, **kwargs)
+
+    async def _run(
         self, most: int, seconds: float, work: Callable[Given, Result], *args: Given.args, **kwargs: Given.kwargs
     ) -> Result:
-        """Run a function of a module in a child. most: how many children there may be; the first call decides.
-
-        Raises BadFile: what the function says, or that it took more time or memory than a file may. When this is
-        cancelled, the child is killed. Raises StorageError where the disk is full.
-        """
         from pebble import ProcessExpired  # here: most workers never touch a file
 
         future = self._opened(most).schedule(work, args=args, kwargs=kwargs, timeout=seconds)

@@ -143,3 +143,36 @@ def test_what_was_claimed_begins_though_the_claim_for_files_fails(
         board.wait("L-0", "done")
     finally:
         consumer.stop()
+
+
+def test_the_next_file_prepares_itself_while_work_is_soon_over(working_sqlite: OpenWorking) -> None:
+    held = Held()
+    held.go.open()
+    board = opened(working_sqlite, held)
+    for number in range(10):  # now the worker knows how long it takes
+        board.submit(f"H-{number}", "heavy")
+        board.wait(f"H-{number}", "done")
+    held.go = Gate()
+    for number in range(10, 15):
+        board.submit(f"H-{number}", "heavy")
+    board.until(lambda: held.begun[10:] == ["H-10", "H-11"])
+    board.submit("R-1", "heavy", priority="P0")
+    board.until(lambda: "R-1" in held.begun)
+    assert held.begun[10:] == ["H-10", "H-11", "R-1"], "one more than the slots and the one of P0"
+    held.go.open()
+    for number in range(10, 15):
+        board.wait(f"H-{number}", "done")
+
+
+def test_what_takes_its_time_has_nobody_behind_it(working_sqlite: OpenWorking) -> None:
+    held = Held()
+    board = opened(working_sqlite, held)
+    for number in range(3):
+        board.submit(f"H-{number}", "heavy")
+    board.until(lambda: held.begun == ["H-0"])
+    board.submit("R-1", "heavy", priority="P0")
+    board.until(lambda: "R-1" in held.begun)
+    assert held.begun == ["H-0", "R-1"]
+    held.go.open()
+    for number in range(3):
+        board.wait(f"H-{number}", "done")

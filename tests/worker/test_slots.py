@@ -37,3 +37,25 @@ def test_free_never_goes_wrong(size: int, reserved: int, held: list[bool]) -> No
     assert 0 <= rest <= free <= size
     usual = sum(1 for number, urgent in enumerate(held) if not urgent and number in slots._urgent)
     assert usual <= size - slots.reserved
+
+
+def test_a_spare_one_is_for_what_comes_after_the_slots_are_full() -> None:
+    slots = Slots(2, 1, spare=1)
+    assert slots.free_spare() == 0, "there is a slot"
+    slots.hold("a", urgent=False)
+    assert (slots.free(), slots.free_spare()) == ((1, 0), 1)
+    slots.hold("b", urgent=False)
+    assert (slots.free(), slots.free_spare()) == ((1, 0), 0), "the one of P0 stays free"
+    slots.hold("rush", urgent=True)
+    assert slots.free() == (0, 0)
+    slots.release("a")
+    assert (slots.free(), slots.free_spare()) == ((0, 0), 1)
+    slots.release("b")
+    assert (slots.free(), slots.free_spare()) == ((1, 1), 0)
+
+
+def test_no_spare_one_beside_rush_orders_that_fill_all() -> None:
+    slots = Slots(2, 1, spare=1)
+    slots.hold("rush", urgent=True)
+    slots.hold("other rush", urgent=True)
+    assert (slots.free(), slots.free_spare()) == ((0, 0), 0)

@@ -15,7 +15,7 @@ from integrations.files.archive.pack import pack
 from integrations.files.bad_file import BadFile
 from integrations.files.handler import MARGIN, NO_FILE, FileHandler, check_size, shown, wanted_files
 from integrations.files.options import Option, Words
-from integrations.files.pool import Pool
+from integrations.files.pool import Pool, Turn
 
 OPTIONS: tuple[Option, ...] = (Words("name", 200, default="files.zip"),)
 MAX_FILES = 1_000  # each stands in the result, which people read
@@ -62,7 +62,7 @@ class Package(FileHandler):
                 path = await stack.enter_async_context(job.files.local(it.file_id))
                 sources.append((str(path), inside, it.type))
             seconds = max(1.0, job.timeout - MARGIN)
-            path = Path(await self._pool.run(job.files.slots, seconds, pack, sources, str(Path(folder) / "made.zip")))
+            path = Path(await self._pool.run(Turn.of(job), seconds, pack, sources, str(Path(folder) / "made.zip")))
             check_size(path, job)
             return shown(await job.files.keep(path, name, recipe=recipe)) | {"entries": entries}
 

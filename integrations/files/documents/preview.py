@@ -12,6 +12,7 @@ from board.ports import Drawing, DrawnPage, NotShown
 from integrations.files import child
 from integrations.files.bad_file import BadFile, NeedsPassword
 from integrations.files.handler import FileHandler
+from integrations.files.pool import Turn
 
 SIZE = 1400  # pixels of the longer side: a page of small print can be read
 
@@ -27,7 +28,7 @@ class DocumentPreview(FileHandler):
         options: dict[str, Any] = {"pages": pages, "size": SIZE, "format": "jpeg", "quality": 80}
         given = (self._makers, self.name, str(path), str(folder), max_pixels, options)
         try:
-            made = await self._pool.run(slots, seconds, child.make, *given)
+            made = await self._pool.run(Turn(slots, urgent=True), seconds, child.make, *given)
         except NeedsPassword as error:
             raise NotShown(str(error), "password") from error
         except BadFile as error:

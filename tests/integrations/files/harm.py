@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 from integrations.files.bad_file import BadFile
-from integrations.files.pool import Pool
+from integrations.files.pool import Pool, Turn
 
 
 def hang() -> None:
@@ -53,6 +53,8 @@ def meet(folder: str, most: int, number: int) -> int:
 
 if __name__ == "__main__":  # a parent: with a path its child hangs, without one it works and the parent stops
     pool = Pool()
-    asyncio.run(pool.run(1, 60.0, tell_and_hang, sys.argv[1]) if sys.argv[1:] else pool.run(1, 60.0, os.getpid))
+    asyncio.run(
+        pool.run(Turn(1), 60.0, tell_and_hang, sys.argv[1]) if sys.argv[1:] else pool.run(Turn(1), 60.0, os.getpid)
+    )
     pool.close()
     os._exit(0)  # as board.serve.leave

@@ -14,7 +14,7 @@ from PIL import Image
 
 from integrations.files.bad_file import BadFile
 from integrations.files.options import values
-from integrations.files.pool import Pool
+from integrations.files.pool import Pool, Turn
 from integrations.files.video import ffmpeg
 from integrations.files.video.make import MAKERS
 from integrations.files.video.options import OPTIONS
@@ -161,7 +161,7 @@ async def test_work_that_is_cancelled_ends_its_ffmpeg(tmp_path: Path, monkeypatc
     told = hanging(tmp_path, monkeypatch)
     pool = Pool()
     try:
-        running = asyncio.create_task(pool.run(1, 60.0, ffmpeg.look, str(tmp_path / "in.mp4"), str(tmp_path)))
+        running = asyncio.create_task(pool.run(Turn(1), 60.0, ffmpeg.look, str(tmp_path / "in.mp4"), str(tmp_path)))
         pid = await asyncio.to_thread(told_pid, told)
         running.cancel()
         with pytest.raises(asyncio.CancelledError):
