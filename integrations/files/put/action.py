@@ -49,6 +49,7 @@ class FilePut:
     phases = ("work", "act")
     connection_kind: str | None = "files"
     side_effects = False
+    options: tuple[str, ...] = ()
 
     def check(self, handler: Mapping[str, Any]) -> Sequence[tuple[str, str]]:
         inputs = handler.get("inputs") or {}
