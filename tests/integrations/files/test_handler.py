@@ -168,6 +168,7 @@ def test_every_handler_says_its_options() -> None:
         "table.check": ("encoding", "delimiter", "sheet"),
         "table.convert": ("encoding", "delimiter", "sheet", "format", "to_encoding", "to_delimiter"),
         "archive.package": ("name",),
+        "file.put": (),
         "video.transcode": ("format", "size", "crf", "audio"),
         "video.thumbnail": ("at", "size", "format", "quality"),
     }
