@@ -23,6 +23,7 @@ from board.api import (
     errors,
     files,
     health,
+    notices,
     operations,
     ops,
     queue,
@@ -82,6 +83,7 @@ def build_app(board: Board) -> FastAPI:
         schedules,
         reports,
         subscriptions,
+        notices,
         callbacks,
         files,
     )

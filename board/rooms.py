@@ -31,7 +31,10 @@ from board.effects.scribe import Scribe
 from board.files.ledger import Files
 from board.files.previews import Previews
 from board.files.storage import open_storage
+from board.notices.alerts import Alerting
 from board.notices.channels import load_notifiers
+from board.notices.noting import Noting
+from board.notices.send import Notices
 from board.ports import Closing, ConnectionView, Handler, Notifier, Refused, Storage
 from board.queue.gate import Gate
 from board.queue.intake_rate import IntakeRate
@@ -94,6 +97,8 @@ class Board:
     keys: KnownKeys
     catalogue: Catalogue
     handlers: Mapping[str, Handler]
+    notifiers: Mapping[str, Notifier]
+    noting: Noting
     ledger: Ledger
     gate: Gate
     intake_rate: IntakeRate
@@ -154,7 +159,13 @@ class Board:
 
     def _chats(self) -> dict[str, Notifier]:
         """Channels that can be tried by a message: nobody minds one in a chat."""
-        return {kind: it for kind, it in load_notifiers(self.webhook_secret).items() if kind in CHATS}
+        return {kind: it for kind, it in self.notifiers.items() if kind in CHATS}
+
+    @property
+    def notices(self) -> Notices:
+        """What tells people."""
+        settings = self.settings
+        return Notices(self.db, self.catalogue, self.notifiers, settings.private_targets, settings.public_url)
 
     @property
     def archive(self) -> Archive:
@@ -195,6 +206,9 @@ class Board:
             files=self.files,
             decisions=self.decisions,
             reports=self.reports,
+            noting=self.noting,
+            notices=self.notices,
+            alerting=Alerting(self.db, settings.data_dir),
             call_off=Withdrawing(self.db, self.catalogue, self.handlers, settings.private_targets).look,
             rebuild=self.rebuild,
         )
@@ -337,6 +351,8 @@ def open_board(settings: Settings, *, handlers: Callable[[], Mapping[str, Handle
         keys=KnownKeys(db, settings.bootstrap_api_key),
         catalogue=catalogue,
         handlers=known,
+        notifiers=load_notifiers(secret),
+        noting=Noting(),
         ledger=ledger,
         gate=gate,
         intake_rate=IntakeRate(settings.intake_rate),
@@ -385,6 +401,7 @@ def open_board(settings: Settings, *, handlers: Callable[[], Mapping[str, Handle
         Callbacks(catalogue),
         Announcing(board.task_documents, signals.sender(Call.OUTBOX)),
         rights,
+        board.noting,
         gate,
         Telling(signals, by_redis=feed is not None),
         When(STUCK, Owners(ledger, catalogue)),

@@ -27,6 +27,8 @@ from board.effects.subscriptions import SubscriptionRefused
 from board.files.ledger import NoSuchFile
 from board.files.links import BadLink
 from board.logs import first_line
+from board.notices.routing import NoSuchRoute
+from board.notices.rules import NoSuchRule
 from board.ports import StorageError
 from board.queue.intake_bound import NeverWithinBound, TooMuchWaiting
 from board.queue.intake_rate import NeverWithinRate, OverRate
@@ -132,6 +134,10 @@ def translate(error: Exception) -> ApiError:
         case StorageError():
             log.error("the storage of files cannot be used: %s", error)
             return ApiError(503, "storage_unavailable", str(error))
+        case NoSuchRoute():
+            return ApiError(404, "route_not_found", str(error))
+        case NoSuchRule():
+            return ApiError(404, "rule_not_found", str(error))
         case NoSuchOperation():
             return ApiError(404, "operation_not_found", str(error))
         case NotYours():
@@ -205,6 +211,8 @@ EXPECTED: tuple[type[Exception], ...] = (
     BadWeek,
     NoSuchReport,
     AccessError,
+    NoSuchRoute,
+    NoSuchRule,
     NoSuchOperation,
     NoSuchFile,
     BadLink,

@@ -7,6 +7,7 @@ from board.catalogue import models as catalogue
 from board.db import schema
 from board.effects import models as effects
 from board.files import models as files
+from board.notices import models as notices
 from board.queue import models as queue
 from board.reports import models as reports
 from board.review import models as review
@@ -22,6 +23,7 @@ __all__ = [
     "effects",
     "files",
     "metadata",
+    "notices",
     "queue",
     "reports",
     "review",

@@ -13,6 +13,8 @@ from collections.abc import Iterator
 from sqlalchemy import Connection
 
 from board.access import groups, users
+from board.notices.kinds import Kind
+from board.notices.noting import note_of
 from board.tasks.history import NOTE, By, record
 
 # Not inside of an address, of which the first @ is no call.
@@ -26,6 +28,8 @@ def comment(tx: Connection, task: int, text: str, by: By) -> None:
     """Write a comment into the history of a task (its internal id), with whom it calls. Rights are the caller's."""
     called = mentioned(tx, text)
     record(tx, task, NOTE, by, note=text, data={"mentions": called} if called else None)
+    if called:
+        note_of(tx, Kind.MENTION, task, called)
 
 
 def mentioned(connection: Connection, text: str) -> list[str]:

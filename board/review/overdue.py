@@ -13,6 +13,8 @@ from board.db.clock import now, read_now
 from board.db.engine import AWAY, Database
 from board.effects import subscriptions
 from board.effects.subscriptions import Event
+from board.notices.kinds import Kind
+from board.notices.noting import note_of
 from board.review import owners
 from board.review.decide import Decisions
 from board.review.models import reviews
@@ -95,6 +97,7 @@ def _escalate(
     renewed = {"due_at": now(again), "remind_at": remind_from_now(spec), "snoozed_until": None}
     tx.execute(update(reviews).where(reviews.c.id == review["id"]).values(**renewed))
     record(tx, task["id"], "review_overdue", TIMER, note=NOT_IN_TIME, data=details)
+    note_of(tx, Kind.REVIEW_OVERDUE, task["id"], details["to"])
     if spec.owner is not None:
         owners.give(tx, ledger, task, spec.owner)
 

@@ -11,6 +11,8 @@ from board.catalogue.spec import TypeSpec
 from board.catalogue.store import Catalogue
 from board.db.clock import now
 from board.db.engine import Database
+from board.notices.kinds import Kind
+from board.notices.noting import note_of
 from board.review.models import REMINDED, reviews
 from board.tasks.history import TIMER, record
 from board.tasks.ledger import Ledger
@@ -60,8 +62,13 @@ def _remind(tx: Connection, ledger: Ledger, catalogue: Catalogue, review_id: int
     if review is None:
         return False
     spec = catalogue.version(tx, task["type"], task["type_version"]).spec
-    details = {"review": str(review_id), "due_at": time(review["due_at"]), "to": list(_whom(task, review, spec))}
+    details: dict[str, Any] = {
+        "review": str(review_id),
+        "due_at": time(review["due_at"]),
+        "to": list(_whom(task, review, spec)),
+    }
     record(tx, task["id"], "review_reminder", TIMER, data=details)
+    note_of(tx, Kind.REVIEW_REMINDER, task["id"], details["to"])
     return True
 
 

@@ -20,6 +20,7 @@ READY = text("status IN ('pending', 'retrying') AND held_by IS NULL")
 HELD = text("held_by IS NOT NULL")  # without the status: SQLite would take an index that begins with it
 LET_IN = text("let_in IS NOT NULL")
 RUNNING = text("status = 'running'")
+FAILED = text("status = 'failed'")
 SUSPECT = text("suspect")
 HURRIES = text("hurry_at IS NOT NULL")
 DEADLINE_OPEN = text(
@@ -60,6 +61,8 @@ class Task(SQLModel, table=True):
         Index("ix_tasks_grace", "ready_at", sqlite_where=IN_GRACE, postgresql_where=IN_GRACE),
         Index("ix_tasks_hurry", "hurry_at", sqlite_where=HURRIES, postgresql_where=HURRIES),
         Index("ix_tasks_deadline", "deadline_at", sqlite_where=DEADLINE_OPEN, postgresql_where=DEADLINE_OPEN),
+        # Those that failed lately, for the alerts and the daily digest.
+        Index("ix_tasks_failed", "finished_at", sqlite_where=FAILED, postgresql_where=FAILED),
         Index("ix_tasks_type_status", "type", "status", "id"),
         Index("ix_tasks_status_created", "status", "created_at", "id"),
         Index("ix_tasks_created", "created_at", "id"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from sqlalchemy import Connection, RowMapping, Select, func, insert, not_, select, update
@@ -56,8 +56,13 @@ def hurry(db: Database, ledger: Ledger) -> int:
     return lifted
 
 
-def mark_missed(db: Database, ledger: Ledger) -> int:
-    """Mark tasks whose deadline has passed before they ended. Nothing else changes. Returns how many."""
+def mark_missed(
+    db: Database, ledger: Ledger, missed: Callable[[Connection, Sequence[RowMapping]], None] = lambda _tx, _rows: None
+) -> int:
+    """Mark tasks whose deadline has passed before they ended. Nothing else changes. Returns how many.
+
+    missed: is told of them in the same transaction.
+    """
     late = select(tasks).where(DEADLINE_OPEN, tasks.c.deadline_at <= now()).limit(BATCH)
     if not _any(db, late):
         return 0
@@ -65,7 +70,9 @@ def mark_missed(db: Database, ledger: Ledger) -> int:
         rows = _locked_rows(tx, late)
         ledger.tell_before(tx, rows)
         ids = [row["id"] for row in rows]
-        return len(_change(tx, ids, "deadline_missed", None, {"deadline_missed": True}))
+        marked = _change(tx, ids, "deadline_missed", None, {"deadline_missed": True})
+        missed(tx, marked)
+        return len(marked)
 
 
 def _any(db: Database, query: Select[Any]) -> bool:

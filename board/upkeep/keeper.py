@@ -7,12 +7,17 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import ColumnElement, Connection
+from sqlalchemy import ColumnElement, Connection, or_
 
 from board.catalogue.store import Catalogue
 from board.db.engine import Database
 from board.effects import waits, withdrawals
 from board.files.ledger import Files
+from board.notices.alerts import Alerting
+from board.notices.gather import any_noted
+from board.notices.noting import Noting
+from board.notices.send import Notices
+from board.notices.send import any_due as any_due_notice
 from board.reports.weekly import Reports
 from board.review import forms, overdue, reminders
 from board.review.decide import Decisions
@@ -29,6 +34,8 @@ if TYPE_CHECKING:
 
 MISSED_SECONDS = 15.0  # for what is looked for every second in another way (board.worker.glance)
 AGEING_SECONDS = 30.0  # how often waiting tasks are looked at for ageing; a tenth of the time they must have waited
+TOLD_SECONDS = 30.0  # for what was missed
+ALERT_SECONDS = 60.0  # rules count in minutes
 FORMS_SECONDS = 15.0  # how often; Dify itself looks once a minute
 ARCHIVE_SECONDS = 3600.0  # a task stays at most an hour longer than its type says
 FILES_SECONDS = 3600.0  # what is removed is at least a day old
@@ -55,6 +62,7 @@ class Keeper:
     """The chores of one process.
 
     forget_workers: removes workers that are long gone. call_off: ends what cancelled tasks have left going on outside.
+    noting, notices, alerting: what people are told.
     rebuild: where the queue is in Redis.
     """
 
@@ -74,6 +82,9 @@ class Keeper:
         decisions: Decisions,
         reports: Reports,
         call_off: Callable[[], None],
+        noting: Noting,
+        notices: Notices,
+        alerting: Alerting,
         rebuild: Rebuild | None = None,
     ) -> None:
         self._leader = Leader(db, holder)
@@ -102,7 +113,7 @@ class Keeper:
             Chore("age waiting tasks", lambda: ageing.age(db, ledger, ageing_after), AGEING_SECONDS, alone=True),
             Chore(
                 "look at deadlines",
-                lambda: (ageing.hurry(db, ledger), ageing.mark_missed(db, ledger)),
+                lambda: (ageing.hurry(db, ledger), ageing.mark_missed(db, ledger, noting.missed)),
                 AGEING_SECONDS,
                 alone=True,
             ),
@@ -113,6 +124,10 @@ class Keeper:
                 alone=True,
                 sign=withdrawals.any_due(),
             ),
+            Chore("tell people", notices.look, TOLD_SECONDS, alone=True, sign=or_(any_noted(), any_due_notice())),
+            Chore("look at the alerts", alerting.look, ALERT_SECONDS, alone=True),
+            Chore("forget notices", notices.forget, FORGET_SECONDS, alone=True),
+            Chore("forget alerts", alerting.forget, FORGET_SECONDS, alone=True),
             Chore("look at expired forms", lambda: _expired_forms(db, ledger), FORMS_SECONDS, alone=True),
             Chore(
                 "look at overdue reviews",
