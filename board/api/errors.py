@@ -134,10 +134,6 @@ def translate(error: Exception) -> ApiError:
         case StorageError():
             log.error("the storage of files cannot be used: %s", error)
             return ApiError(503, "storage_unavailable", str(error))
-        case NoSuchRoute():
-            return ApiError(404, "route_not_found", str(error))
-        case NoSuchRule():
-            return ApiError(404, "rule_not_found", str(error))
         case NoSuchOperation():
             return ApiError(404, "operation_not_found", str(error))
         case NotYours():
@@ -184,7 +180,7 @@ def translate(error: Exception) -> ApiError:
             return field_error("week", str(error), "bad_week")
         case NoSuchReport():
             return ApiError(404, "report_not_found", str(error))
-        case ScheduleRefused() | SubscriptionRefused():
+        case ScheduleRefused() | SubscriptionRefused() | NoSuchRoute() | NoSuchRule():
             return ApiError(404 if error.code == "not_found" else 409, error.code, str(error))
         case DecisionRefused():
             return ApiError(_DECISION_STATUS.get(error.code, 409), error.code, str(error), error.details)

@@ -67,6 +67,8 @@ class RouteIn(BaseModel):
 class NoSuchRoute(Exception):
     """There is none, or it is somebody else's."""
 
+    code = "not_found"
+
 
 def make(tx: Connection, wish: RouteIn, actor: Actor, kinds: Collection[str], *, zone: str, lang: str) -> RowMapping:
     """kinds: of connections that people can be told by. zone, lang: those of the board. Raises Problem, Forbidden.

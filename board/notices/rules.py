@@ -58,6 +58,8 @@ class RuleEdit(BaseModel):
 class NoSuchRule(Exception):
     """No rule has that name."""
 
+    code = "not_found"
+
 
 def read(connection: Connection) -> list[Rule]:
     """All rules as they are now."""
