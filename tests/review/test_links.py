@@ -17,7 +17,6 @@ from board.review.links import LEAST, LONGEST, Issued
 from board.review.models import review_links
 from board.review.policy import NotEligible
 from board.review.verdict import Verdict
-from tests.heart import settable_clock
 from tests.review.deciding import reviewed
 from tests.rig.working import OpenWorking, WorkingBoard
 
@@ -141,11 +140,10 @@ def test_it_is_void_after_its_time_when_withdrawn_and_when_its_person_may_not_de
     with db.write() as tx:
         users.enable(tx, li)
     assert not is_void(board, kept)
-    with settable_clock(db) as at:
-        at(LONGEST.total_seconds() + 1)
-        assert is_void(board, later)
-        with pytest.raises(LinkVoid):
-            decide(board, later, by="x")
+    board.at(LONGEST.total_seconds() + 1)
+    assert is_void(board, later)
+    with pytest.raises(LinkVoid):
+        decide(board, later, by="x")
     assert row(board)["status"] == "open"
 
 
@@ -295,10 +293,9 @@ def test_an_opening_is_told_once_an_hour(board: WorkingBoard) -> None:
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(lambda _: note(), range(20)))
     assert board.kinds().count("link_opened") == 1
-    with settable_clock(board.board.db) as at:
-        at(MORE_THAN_AN_HOUR)
-        note()
-        note()
+    board.at(MORE_THAN_AN_HOUR)
+    note()
+    note()
     assert board.kinds().count("link_opened") == 2
     event = next(event for event in board.events() if event["kind"] == "link_opened")
     assert (event["actor_kind"], event["data"]["user"]) == ("system", "user:li@example.org")

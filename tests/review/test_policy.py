@@ -7,7 +7,7 @@ import pytest
 from board.access.rights import Actor, key_actor, person_actor
 from board.catalogue.spec import TypeSpec
 from board.ports import Success
-from board.review.policy import VERDICTS, Ask, NotEligible, Question, Reason, asks, verdicts
+from board.review.policy import LINK, VERDICTS, Ask, NotEligible, Question, Reason, asks, verdicts
 
 LI = person_actor("li@example.org", "reviewer")
 OWNER = person_actor("owner@example.org", "owner")
@@ -67,6 +67,20 @@ def test_every_combination_of_eyes_and_approvals(actor: Actor) -> None:
 @pytest.mark.parametrize("reason", list(Reason))
 def test_what_is_offered_depends_on_why_it_was_opened(reason: Reason) -> None:
     assert verdicts(LI, frozenset(), Question(reason)) == VERDICTS[reason]
+
+
+@pytest.mark.parametrize("reason", list(Reason))
+def test_a_link_is_enough_for_the_usual_answers_at_low_risk_only(reason: Reason) -> None:
+    unusual = reason in (Reason.UNKNOWN_OUTCOME, Reason.INPUT_NEEDED)
+    for risk in ("low", "medium", "high"):
+        question = Question(reason, risk=risk)
+        assert verdicts(LI, frozenset(), question, "web") == VERDICTS[reason]
+        if risk == "low" and not unusual:
+            assert verdicts(LI, frozenset(), question, LINK) == VERDICTS[reason]
+            continue
+        with pytest.raises(NotEligible) as error:
+            verdicts(LI, frozenset(), question, LINK)
+        assert error.value.why == "sign_in"
 
 
 def by_chance(dice: float, **review: object) -> Ask | None:

@@ -5,11 +5,14 @@ from typing import Any
 
 import pytest
 from httpx2 import Response
+from playwright.sync_api import Page, expect
 
 from board.access import users
 from board.access.rights import person_actor
 from board.web.link import MOST_VOID
 from tests.web.conftest import ORIGIN, Site, Visitor
+from tests.web.test_accessibility import axe, findings  # noqa: F401
+from tests.web.test_attachments import PNG, kept
 
 LONG = "很" * 10_000
 
@@ -259,3 +262,58 @@ def test_the_language_changes_without_a_cookie(site: Site, li: Visitor) -> None:
     assert "set-cookie" not in chinese.headers
     answer = li.client.post(f"{path}/decision?lang=zh_CN", data=fields(chinese.text))
     assert answer.headers["location"] == f"{path}?lang=zh_CN"
+
+
+def test_pictures_are_seen_by_the_link_and_only_those_of_its_review(site: Site, li: Visitor) -> None:
+    picture, other, paper = kept(site, "a.png", PNG), kept(site, "b.png", PNG), kept(site, "c.pdf", b"%PDF-1.4")
+    path = made(site, site.review(picture={"file": picture}, paper={"file": paper}))
+    page = li.get(path).text
+    assert f'<img src="{path}/files/{picture}"' in page
+    assert "<iframe" not in page
+    assert li.get(f"{path}/files/{picture}").content == PNG
+    assert li.get(f"{path}/files/{other}").status_code == 404
+    assert li.get(f"{path}/files/x").status_code == 404
+    press(li, path)
+    assert li.get(f"{path}/files/{picture}").status_code == 404
+
+
+def test_what_a_colleague_has_taken_is_left_to_him(site: Site, li: Visitor) -> None:
+    review = site.review()
+    path = made(site, review)
+    with site.working.board.db.write() as tx:
+        anna = person_actor("anna@example.org", "reviewer")
+        site.working.board.holding.claim(tx, review, anna, "web", note=None)
+    answer = press(li, path, "revise", instruction="My words")
+    assert (answer.status_code, "My words" in answer.text) == (409, True)
+    assert "A colleague has taken this review." in answer.text
+
+
+def test_a_link_that_ends_while_somebody_types_keeps_the_words(site: Site, li: Visitor) -> None:
+    path = made(site, site.review())
+    page = li.get(path).text
+    site.working.at(72 * 3600.0 + 1)
+    answer = press(li, path, "revise", page=page, instruction="My words")
+    assert (answer.status_code, "My words" in answer.text) == (410, True)
+    assert "Title of T-1" not in answer.text
+    assert site.working.reviews()[-1]["status"] == "open"
+
+
+def test_in_a_real_browser_on_a_phone(site: Site, address: str, page: Page, axe: str) -> None:  # noqa: F811
+    """A browser leaves the origin out of the forms of a page without a referrer. No script, no cookie, no window."""
+    loaded: list[int] = []
+    page.on("response", lambda answer: loaded.append(len(answer.body())))
+    page.set_viewport_size({"width": 375, "height": 800})
+    path = made(site, site.review())
+    page.goto(f"{address}{path}")
+    assert sum(loaded) < 100_000
+    assert findings(page, axe) == []
+    page.get_by_text("Revise").click()
+    assert page.get_by_label("What should be done differently?").is_visible()
+    assert findings(page, axe) == []
+    page.get_by_role("button", name="Approve").click()
+    expect(page.get_by_role("heading", name="Approved")).to_be_visible()
+    assert findings(page, axe) == []
+    page.get_by_role("button", name="Undo").click()
+    expect(page.get_by_role("heading", name="Title of T-1")).to_be_visible()
+    assert page.context.cookies() == []
+    assert site.working.reviews()[-1]["status"] == "open"
