@@ -15,7 +15,7 @@ from bench.boards import MeasuredBoard, measured
 from bench.crowd import vacuum
 from bench.report import Goal, Report
 from bench.stand import Stand
-from board.access import sessions, users
+from board.access import keys, sessions, users
 from board.db.clock import now
 from board.review.models import reviews
 from board.tasks.models import task_data, tasks
@@ -32,10 +32,11 @@ def run(stand: Stand, *, waiting: int = 10_000, finished: int = 1_000_000, looks
     with measured(stand, stand.postgres(), {"review": {"when": "always"}}) as board:
         shown = _fill(board, waiting, finished)
         api = board.start("api")
+        key = {"Authorization": f"Bearer {_key(board)}"}
         with httpx2.Client(base_url=api.url, cookies={"board_session": _sign_in(board)}) as client:
-            for path in ("/", f"/reviews/{shown}", "/decided"):
-                name = re.sub(r"\d+", "N", path)
-                report.rows[name] = _timed(lambda path=path: client.get(path), looks)  # type: ignore[misc]
+            for path in ("/", f"/reviews/{shown}", "/decided", "/?risk=high&type=echo", "/api/v1/reviews"):
+                name = re.sub(r"/\d+", "/N", path)
+                report.rows[name] = _timed(lambda path=path: client.get(path, headers=key), looks)  # type: ignore[misc]
                 if path != "/decided":
                     report.goals.append(Goal(f"ms of {name}, 95 of 100", report.rows[name]["p95 ms"], LIMIT, False))
             weight = _first_sight(client)
@@ -77,6 +78,11 @@ def _sign_in(board: MeasuredBoard) -> str:
         return sessions.start(tx, person.id)[0]
 
 
+def _key(board: MeasuredBoard) -> str:
+    with board.board.db.write() as tx:
+        return keys.create(tx, "bench-reader", ["read"])
+
+
 def _fill(board: MeasuredBoard, waiting: int, finished: int) -> int:
     """Copies of one task that was put in as any other; the id of a review in the middle."""
     board.fill(1)
@@ -99,6 +105,7 @@ def _fill(board: MeasuredBoard, waiting: int, finished: int) -> int:
         tx.execute(insert(reviews).from_select(names, asked))
         tx.execute(text("UPDATE reviews SET due_at = opened_at + id % 1000 * interval '1 minute' WHERE id % 3 = 0"))
         tx.execute(text("UPDATE reviews SET risk = 'high' WHERE id % 5 = 0"))
+        tx.execute(text("UPDATE reviews SET lane = tasks.lane FROM tasks WHERE tasks.id = reviews.task"))
         shown = tx.execute(select(func.min(reviews.c.id))).scalar_one() + waiting // 2
     vacuum(board)
     return int(shown)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query, Request
@@ -17,7 +18,8 @@ from board.review import read
 from board.review.decide import Verdict
 from board.review.filters import Asked
 from board.rooms import Board
-from board.tasks.read import attempt_document, attempts_of, by_internal_id
+from board.tasks.read import attempt_document, attempts_of, by_internal_id, by_internal_ids
+from board.tasks.view import data_of_many
 
 router = APIRouter(tags=["reviews"], route_class=StrictRoute)
 
@@ -67,7 +69,7 @@ def list_reviews(
     with board.db.read() as connection:
         wanted = asked.wanted(connection, actor, board.settings.timezone)
         page = read.inbox(connection, status=status, wanted=wanted, cursor=cursor, limit=limit)
-        data = [_document(board, connection, row, actor, attempts=False) for row in page.rows]
+        data = _documents(board, connection, page.rows, actor)
     return listing(data, page.next_cursor, request)
 
 
@@ -145,14 +147,21 @@ def document_of(board: Board, connection: Any, review_id: str, actor: Actor) -> 
     return _document(board, connection, _review(connection, review_id), actor)
 
 
-def _document(board: Board, connection: Any, row: Any, actor: Actor, *, attempts: bool = True) -> dict[str, Any]:
-    task_row = by_internal_id(connection, row["task"])
-    task = board.task_document(connection, task_row)
-    document = read.document(connection, board.catalogue, row, task_row, task, actor)
-    if attempts:
-        asked = read.instructions(connection, row["task"])
-        document["attempts"] = [
-            attempt_document(item) | {"instruction": asked.get(item["round"])}
-            for item in attempts_of(connection, row["task"])
-        ]
-    return document
+def _document(board: Board, connection: Any, row: Any, actor: Actor) -> dict[str, Any]:
+    [document] = _documents(board, connection, [row], actor)
+    asked = read.instructions(connection, row["task"])
+    attempts = attempts_of(connection, row["task"])
+    return document | {
+        "attempts": [attempt_document(item) | {"instruction": asked.get(item["round"])} for item in attempts]
+    }
+
+
+def _documents(board: Board, connection: Any, rows: Sequence[Any], actor: Actor) -> list[dict[str, Any]]:
+    """What they share is read at once: a page of the list asks the database as often as one review does."""
+    ids = [row["task"] for row in rows]
+    task_rows, data = by_internal_ids(connection, ids), data_of_many(connection, ids)
+    tasks = board.task_documents(connection, [task_rows[task] for task in ids])
+    return [
+        read.document(connection, board.catalogue, row, task_rows[row["task"]], task, actor, data[row["task"]])
+        for row, task in zip(rows, tasks, strict=True)
+    ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, RowMapping, func, or_, select, text
@@ -143,8 +143,12 @@ def document(
     task_row: RowMapping,
     task: dict[str, Any],
     actor: Actor,
+    data: Mapping[Any, Any] | None = None,
 ) -> dict[str, Any]:
-    """A review as the contract shows it to this actor; `task` and the attempts are added by the caller."""
+    """A review as the contract shows it to this actor; `task` and the attempts are added by the caller.
+
+    data: of the task, where it was read already.
+    """
     spec = catalogue.version(connection, task_row["type"], task_row["type_version"]).spec
     decided = row["status"] == "decided"
     held = holder(connection, row) if row["status"] == "open" else None
@@ -162,7 +166,7 @@ def document(
         "approvals": _approvals(connection, spec, row, asked),
         "operation_id": str(row["operation"]) if row["operation"] else None,
         "version": row["version"],
-        "content_hash": content_hash(connection, catalogue, task_row)
+        "content_hash": content_hash(connection, catalogue, task_row, data)
         if row["status"] == "open"
         else row["content_hash"],
         "round": row["round"],

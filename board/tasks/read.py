@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -68,6 +69,12 @@ def list_tasks(
 
 def by_internal_id(connection: Connection, task: int) -> RowMapping:
     return connection.execute(select(tasks).where(tasks.c.id == task)).mappings().one()
+
+
+def by_internal_ids(connection: Connection, ids: Sequence[int]) -> dict[int, RowMapping]:
+    """Many at once, for lists."""
+    found = connection.execute(select(tasks).where(tasks.c.id.in_(ids))).mappings()
+    return {row["id"]: row for row in found}
 
 
 def progress_of(connection: Connection, task: int, attempt: int) -> dict[str, Any] | None:
