@@ -79,9 +79,9 @@ class Handler(Protocol):
     handler takes in its YAML block, none when left out; `waits`, the values of `handler.wait` that it knows, its own
     default first, ("stream",) when left out; and `slots = "files"` for work that keeps a processor or a disk busy, so
     that it runs beside other work and not in its place. Where such work takes no half second, the next task is begun
-    while one runs: the handler sees to it that only one of them computes. A handler that is a `Tester` too tests connections of its kind,
-    one that is a `Withdrawer` is told of cancelled tasks whose call is out, one that is a `Previewer` draws documents
-    for the pages, and one that is `Closing` is told when the process stops.
+    while one runs: the handler sees to it that only one of them computes. A handler that is a `Tester` too tests
+    connections of its kind, one that is a `Withdrawer` is told of cancelled tasks whose call is out, one that is a
+    `Previewer` draws documents for the pages, and one that is `Closing` is told when the process stops.
     """
 
     name: str  # what `handler.use` or `action.use` names, such as "dify.workflow"
