@@ -19,6 +19,7 @@ SHORT = {
     "test_a_receiver_that_can_be_asked": {("sqlite", "after_reserve"), ("postgresql", "before_close")},
     "test_a_flow_that_waits": {("sqlite", "after_reserve"), ("postgresql", "after_send")},
     "test_word_to_the_caller": {("postgresql", "noted"), ("sqlite", "in_writing"), ("postgresql", "told")},
+    "test_word_to_a_subscription": {("postgresql", "announced"), ("sqlite", "in_fan_out")},
     "test_a_mail": {("sqlite", "after_send"), ("postgresql", "after_reference")},
     "test_a_run_in_dify": {("sqlite", "after_reserve"), ("sqlite", "after_send"), ("postgresql", "after_reference")},
 }

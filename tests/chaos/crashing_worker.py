@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 from board import logs, settings
-from board.effects import calls, deliver, operations
+from board.effects import calls, deliver, fan_out, operations
 from board.effects.deliver import Outbox
 from board.effects.scribe import Scribe
 from board.rooms import open_board
@@ -46,6 +46,9 @@ OUTBOX_POINTS = (
     "in_record",  # it is written, its transaction is not committed
     "after_record",  # all is committed
 )
+
+# And for word to a subscription, which is written out in a way of its own and sent in the same.
+SUBSCRIPTION_POINTS = ("announced", "in_fan_out", "told", "in_record")
 
 
 def die() -> None:
@@ -102,6 +105,8 @@ def arm(point: str, phase: str) -> None:
             (operations, "close_many", before(operations.close_many, lambda _, closed: bool(closed))),
         ],
         "after_close": [(Endings, "write", after(Endings.write, in_phase))],
+        "announced": [(fan_out, "write_some", before(fan_out.write_some))],
+        "in_fan_out": [(fan_out, "write_some", after(fan_out.write_some, lambda *_: True))],
         "noted": [(Scribe, "write_some", before(Scribe.write_some))],
         "in_writing": [(Scribe, "write_some", after(Scribe.write_some, lambda *_: True))],
         "written_out": [(deliver, "_taken", before(deliver._taken))],

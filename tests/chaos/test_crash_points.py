@@ -20,7 +20,9 @@ import pytest
 
 from board.effects import signing
 from board.effects.scribe import TAKEN_SECONDS
-from tests.chaos.crashing_worker import OUTBOX_POINTS, POINTS
+from board.effects.subscriptions import Event
+from tests.chaos.crashing_worker import OUTBOX_POINTS, POINTS, SUBSCRIPTION_POINTS
+from tests.effects.subscribing import noted, rows, subscribe
 from tests.effects.test_operation_keys import notes
 from tests.rig.board import board_environment
 from tests.rig.mail import MailServer
@@ -181,6 +183,25 @@ def test_word_to_the_caller(board: WorkingBoard, crash: Crash, receiver: Receive
     assert {request.body for request in receiver.requests} == {operation["body"].encode()}
     assert json.loads(operation["body"])["seq"] == ended["event_seq"]
     assert board.kinds().count("done") == 1
+
+
+@pytest.mark.parametrize("point", SUBSCRIPTION_POINTS)
+def test_word_to_a_subscription(board: WorkingBoard, crash: Crash, receiver: Receiver, point: str) -> None:
+    """B081: as to the caller."""
+    board.type("told", use="echo")
+    subscribe(board, f"{receiver.url}/hook", Event.DONE)
+    board.submit(type="told", payload={"n": 7})
+    crash(point, "work")
+    assert (board.task()["status"], posts(receiver)) == ("done", 0 if point in SUBSCRIPTION_POINTS[:2] else 1)
+    board.at(TAKEN_SECONDS + 5)  # what a dead sender had taken is due again
+    board.start()
+    receiver.wait_for(1, timeout=30)
+    board.until(lambda: [row["status"] for row in rows(board)] == ["confirmed"], timeout=30)
+    [operation] = rows(board)
+    assert posts(receiver) == operation["tries"] == (1 if point in SUBSCRIPTION_POINTS[:2] else 2)
+    assert len({request.headers["webhook-id"] for request in receiver.requests}) == 1
+    assert {request.body for request in receiver.requests} == {operation["body"].encode()}
+    assert noted(board) == []
 
 
 @pytest.mark.parametrize("point", POINTS)
