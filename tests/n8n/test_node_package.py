@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
@@ -22,6 +26,52 @@ ASKED = {"name": "node.asked", "handler": {"use": "none"}, "require_id": False, 
 def credential(n8n: N8n, board: TheBoard) -> None:
     board.apply(PLAIN, OUTSIDE, ASKED)
     n8n.credential(CREDENTIAL, "aiTaskBoardApi", {"url": f"{board.url}/", "apiKey": API_KEY})
+
+
+class Model:
+    """A stand-in for a chat model: first it wants its one tool called, then it says that it is done."""
+
+    def __init__(self) -> None:
+        self.heard: list[dict[str, Any]] = []
+        outer = self
+
+        class Answers(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                asked = json.loads(self.rfile.read(int(self.headers["content-length"])))
+                outer.heard.append(asked)
+                message: dict[str, Any] = {"role": "assistant", "content": "Said."}
+                if asked["messages"][-1]["role"] != "tool":
+                    call = {"name": asked["tools"][0]["function"]["name"], "arguments": '{"input": "6 * 7"}'}
+                    message = {"role": "assistant", "content": None}
+                    message["tool_calls"] = [{"id": "call_1", "type": "function", "function": call}]
+                reason = "tool_calls" if "tool_calls" in message else "stop"
+                body = {"id": "1", "object": "chat.completion", "created": 0, "model": "a-model"}
+                body |= {"choices": [{"index": 0, "message": message, "finish_reason": reason}]}
+                body |= {"usage": {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}}
+                raw = json.dumps(body).encode()
+                self.send_response(200)
+                self.send_header("Content-Type", "application/json")
+                self.send_header("Content-Length", str(len(raw)))
+                self.end_headers()
+                self.wfile.write(raw)
+
+            def log_message(self, *_: Any) -> None:
+                return
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Answers)
+        self.url = f"http://127.0.0.1:{self._server.server_port}"
+        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+
+    def close(self) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+
+
+@pytest.fixture
+def model() -> Iterator[Model]:
+    made = Model()
+    yield made
+    made.close()
 
 
 def board_node(name: str, resource: str, operation: str, kind: str = "aiTaskBoard", **more: Any) -> dict[str, Any]:
@@ -151,6 +201,80 @@ def test_send_and_wait_goes_on_with_the_decision(flows: Flows, board: TheBoard, 
     assert (answer["approved"], answer["timed_out"]) == (verdict == "approve", False)
     assert answer["decision"]["reason"] == "So."
     assert answer["task_id"] == task["task_id"]
+
+
+@pytest.mark.skipif(OLD, reason="addresses are signed from n8n 2 on")
+def test_a_task_that_ends_before_n8n_waits_is_not_missed(flows: Flows) -> None:
+    waiting = board_node("Ask", "task", "sendAndWait", type="node.plain", message="At once", taskId="node:quick")
+    flow = flows.make(nodes.webhook("node-quick"), waiting | {"webhookId": "ask-quick"}, nodes.end())
+    for number in (1, 2):  # the second one is answered at once: it has ended
+        flow.post("node-quick", json={})
+        ended = flow.ended(number)
+    assert [one.error for one in ended] == [{}, {}]
+    assert [one.output("End")[0]["result"] for one in ended] == [{"message": "At once"}] * 2
+
+
+@pytest.mark.skipif(OLD, reason="addresses are signed from n8n 2 on")
+@pytest.mark.parametrize("verdict", ["approve", "reject"])
+def test_a_person_stands_between_an_agent_and_its_tool(
+    flows: Flows, n8n: N8n, board: TheBoard, model: Model, verdict: str
+) -> None:
+    """n8n makes the node that gates a tool (Human review) from Send and Wait."""
+    n8n.credential("Model", "openAiApi", {"apiKey": "none", "url": f"{model.url}/v1"})
+    agent = {
+        "name": "Agent",
+        "type": "@n8n/n8n-nodes-langchain.agent",
+        "typeVersion": 3.1,
+        "position": [0, 0],
+        "parameters": {"promptType": "define", "text": "What is 6 times 7?", "options": {}},
+    }
+    chat = {
+        "name": "Chat",
+        "type": "@n8n/n8n-nodes-langchain.lmChatOpenAi",
+        "typeVersion": 1.2,
+        "position": [0, 0],
+        "parameters": {
+            "model": {"__rl": True, "mode": "id", "value": "a-model"},
+            "options": {"baseURL": f"{model.url}/v1"},
+        },
+        "credentials": {"openAiApi": {"id": "", "name": "Model"}},
+    }
+    tool = {
+        "name": "Calculator",
+        "type": "@n8n/n8n-nodes-langchain.toolCalculator",
+        "typeVersion": 1,
+        "position": [0, 0],
+        "parameters": {},
+    }
+    message = "=May it use {{ $tool.name }}?"
+    gate = board_node("Gate", "task", "sendAndWait", "aiTaskBoardHitlTool", type="node.asked", message=message)
+    gate["parameters"]["taskId"] = f"node:agent:{verdict}"
+    path = f"node-agent-{verdict}"
+    flow = flows.make(
+        nodes.webhook(path),
+        agent,
+        chat,
+        tool,
+        gate | {"webhookId": path},
+        connections={
+            "Webhook": {"main": [[{"node": "Agent", "type": "main", "index": 0}]]},
+            "Chat": {"ai_languageModel": [[{"node": "Agent", "type": "ai_languageModel", "index": 0}]]},
+            "Calculator": {"ai_tool": [[{"node": "Gate", "type": "ai_tool", "index": 0}]]},
+            "Gate": {"ai_tool": [[{"node": "Agent", "type": "ai_tool", "index": 0}]]},
+        },
+    )
+    flow.post(path, json={})
+    task = board.wait(f"node:agent:{verdict}", "needs_review")
+    assert task["payload"]["message"].startswith("May it use ")
+    flow.waiting(1)
+    board.post(f"/tasks/{task['task_id']}/{verdict}", {"reason": "So."}).raise_for_status()
+    [execution] = flow.ended(1)
+    assert execution.status == "success", execution.error
+    assert execution.output("Agent") == [{"output": "Said."}]
+    heard = model.heard[-1]["messages"][-1]
+    assert heard["role"] == "tool"
+    assert ("Calculator" in execution.ran) is (verdict == "approve")
+    assert ("rejected" in heard["content"]) is (verdict == "reject")
 
 
 @pytest.mark.skipif(OLD, reason="addresses are signed from n8n 2 on")
