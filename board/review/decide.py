@@ -57,7 +57,7 @@ class Decisions:
             review = self._renewed(tx, review, content)
             approvals.give(tx, review, actor.identity)
             if len(asked.approved) + 1 < asked.needed:
-                self._count(tx, task, review, verdict, asked, actor.by(channel))
+                self._count(tx, task, review, verdict, asked, actor, channel)
                 return False
         edited = self._edited(tx, task, review, verdict, spec) if verdict.edits else None
         grace = spec.review.grace if verdict.verdict in ("approve", "reject") else 0.0
@@ -170,10 +170,19 @@ class Decisions:
         return tx.execute(renewed).mappings().one()
 
     @staticmethod
-    def _count(tx: Connection, task: RowMapping, review: RowMapping, verdict: Verdict, asked: Question, by: By) -> None:
-        details = {"review": str(review["id"]), "version": review["version"]}
+    def _count(
+        tx: Connection,
+        task: RowMapping,
+        review: RowMapping,
+        verdict: Verdict,
+        asked: Question,
+        actor: Actor,
+        channel: str,
+    ) -> None:
+        details: dict[str, Any] = {"review": str(review["id"]), "version": review["version"]}
         details |= {"given": len(asked.approved) + 1, "needed": asked.needed}
-        record(tx, task["id"], "approval_given", by, note=verdict.reason, data=details)
+        details["policy"] = standing.rules(tx, actor, asked, verdict.verdict, task["type_version"])
+        record(tx, task["id"], "approval_given", actor.by(channel), note=verdict.reason, data=details)
 
     @staticmethod
     def _edited(
@@ -233,7 +242,7 @@ class Decisions:
         by = actor.by(channel)
         details: dict[str, Any] = {"review": str(review["id"]), "version": review["version"]}
         if asked is not None:
-            details["policy"] = asked.snapshot(review["risk"], task["type_version"])
+            details["policy"] = standing.rules(tx, actor, asked, verdict.verdict, task["type_version"])
         judgement = data_of(tx, task["id"])["judgement"] or {}
         if judgement.get("confidence") is not None:  # kept with the decision, so that reports can compare the two
             details["confidence"] = judgement["confidence"]

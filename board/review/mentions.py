@@ -8,7 +8,7 @@ writer learns nothing of it.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from sqlalchemy import Connection
 
@@ -47,14 +47,21 @@ def names_in(text: str) -> Iterator[str]:
     return (found[1] for found in CALL.finditer(text))
 
 
-def parts(text: str) -> list[tuple[str, bool]]:
-    """A text in pieces, each with whether it is such a name with its sign."""
+def parts(text: str, called: Collection[str]) -> list[tuple[str, bool]]:
+    """A text in pieces, each with whether it calls one of these; what names nobody is text. called: as from
+    `mentioned`, when the text was written."""
     pieces: list[tuple[str, bool]] = []
     end = 0
     for found in CALL.finditer(text):
-        pieces += [(text[end : found.start()], False), (found[0], True)]
+        pieces += [(text[end : found.start()], False), (found[0], _calls(found[1], called))]
         end = found.end()
-    return [(piece, called) for piece, called in [*pieces, (text[end:], False)] if piece]
+    return [(piece, marked) for piece, marked in [*pieces, (text[end:], False)] if piece]
+
+
+def _calls(name: str, called: Collection[str]) -> bool:
+    """Whether somebody of these was meant by it."""
+    names = {name.lower(), name.lower().rstrip(".-_")}
+    return any({whole := identity.partition(":")[2].lower(), whole.partition("@")[0]} & names for identity in called)
 
 
 def _known(connection: Connection) -> dict[str, str]:

@@ -92,15 +92,21 @@ class Question:
         """Whether nobody may have two parts in it."""
         return self.four_eyes or self.needed > 1
 
-    def snapshot(self, risk: str, type_version: int) -> dict[str, Any]:
-        """The rules as they were, for the history: what a decision is measured by later."""
+    def snapshot(self, type_version: int, actor: Actor, verdict: str, groups: frozenset[str]) -> dict[str, Any]:
+        """The rules as they were, for the history: what a decision is measured by later.
+
+        given: approvals of this content with this one. role: of a person. named: which of the reviewers he is by.
+        """
         return {
             "reason": self.reason.value,
-            "risk": risk,
+            "risk": self.risk,
             "reviewers": list(self.reviewers),
             "approvals": self.needed,
+            "given": len(self.approved) + (verdict == "approve"),
             "four_eyes": self.four_eyes,
             "type_version": type_version,
+            "role": actor.role,
+            "named": next((name for name in self.reviewers if _is_named(name, actor, groups)), None),
         }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,14 +10,17 @@ from sqlalchemy import ColumnElement, Connection, RowMapping, Select, select, up
 
 from board.catalogue.spec import TypeSpec
 from board.catalogue.store import Catalogue
-from board.db.clock import now
-from board.db.engine import Database
+from board.db.clock import now, read_now
+from board.db.engine import AWAY, Database
 from board.notices.kinds import Kind
 from board.notices.noting import note_of
 from board.review.models import REMINDED, reviews
+from board.review.verdict import holder
 from board.tasks.history import TIMER, record
 from board.tasks.ledger import Ledger
 from board.tasks.view import time
+
+log = logging.getLogger(__name__)
 
 # So much of the time until it is due has passed: of four hours, 48 minutes are left.
 AFTER = 0.8
@@ -46,8 +50,13 @@ def look(db: Database, ledger: Ledger, catalogue: Catalogue) -> int:
         found = connection.execute(_due().limit(AT_ONCE)).scalars().all()
     count = 0
     for review in found:
-        with db.write() as tx:
-            count += _remind(tx, ledger, catalogue, review)
+        try:
+            with db.write() as tx:
+                count += _remind(tx, ledger, catalogue, review)
+        except AWAY:
+            raise
+        except Exception:  # one that resists is left and said; it holds up no other
+            log.exception("nobody can be reminded of the review %s", review)
     return count
 
 
@@ -61,19 +70,21 @@ def _remind(tx: Connection, ledger: Ledger, catalogue: Catalogue, review_id: int
     review = tx.execute(mine.values(remind_at=None).returning(reviews)).mappings().first()
     if review is None:
         return False
+    if review["due_at"] is None or review["due_at"] <= read_now(tx):
+        return False  # too late for it, after a pause or a leap of the clock: that it is overdue is said elsewhere
     spec = catalogue.version(tx, task["type"], task["type_version"]).spec
     details: dict[str, Any] = {
         "review": str(review_id),
         "due_at": time(review["due_at"]),
-        "to": list(_whom(task, review, spec)),
+        "to": list(_whom(tx, task, review, spec)),
     }
     record(tx, task["id"], "review_reminder", TIMER, data=details)
     note_of(tx, Kind.REVIEW_REMINDER, task["id"], details["to"])
     return True
 
 
-def _whom(task: RowMapping, review: RowMapping, spec: TypeSpec) -> Sequence[str]:
-    """Whoever has taken it, else whom it is assigned to, else those whom the type names; empty: every reviewer."""
-    if review["claimed_by"]:
-        return [review["claimed_by"].removeprefix("user:")]
+def _whom(tx: Connection, task: RowMapping, review: RowMapping, spec: TypeSpec) -> Sequence[str]:
+    """Whoever has it taken, else whom it is assigned to, else those whom the type names; empty: every reviewer."""
+    if taken_by := holder(tx, review):
+        return [taken_by.removeprefix("user:")]
     return [task["assignee"]] if task["assignee"] else list(spec.review.reviewers)

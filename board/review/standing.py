@@ -22,15 +22,15 @@ _CHANGED = {"payload", "title"}
 def question(connection: Connection, catalogue: Catalogue, task: RowMapping, review: RowMapping) -> Question:
     """Of an open review. An approval of what has changed since counts no more, though no write has said so: the address
     that the action calls may be another one."""
-    rules = catalogue.version(connection, task["type"], task["type_version"]).spec.review
-    several = rules.approvals > 1
+    review_rules = catalogue.version(connection, task["type"], task["type_version"]).spec.review
+    several = review_rules.approvals > 1
     same = several and content_hash(connection, catalogue, task) == review["content_hash"]
     return Question(
         Reason(review["reason"]),
-        tuple(rules.reviewers),
-        rules.approvals,
-        rules.four_eyes,
-        _makers(connection, task) if several or rules.four_eyes else frozenset(),
+        tuple(review_rules.reviewers),
+        review_rules.approvals,
+        review_rules.four_eyes,
+        _makers(connection, task) if several or review_rules.four_eyes else frozenset(),
         approvals.given(connection, review) if same else (),
         review["risk"],
     )
@@ -38,7 +38,16 @@ def question(connection: Connection, catalogue: Catalogue, task: RowMapping, rev
 
 def of(connection: Connection, actor: Actor, asked: Question, channel: str = "") -> tuple[str, ...]:
     """The verdicts that this actor may give by this channel. Raises NotEligible where there is none."""
-    return verdicts(actor, groups.of(connection, actor.identity) if asked.reviewers else frozenset(), asked, channel)
+    return verdicts(actor, _groups(connection, actor, asked), asked, channel)
+
+
+def _groups(connection: Connection, actor: Actor, asked: Question) -> frozenset[str]:
+    return groups.of(connection, actor.identity) if asked.reviewers else frozenset()
+
+
+def rules(connection: Connection, actor: Actor, asked: Question, verdict: str, type_version: int) -> dict[str, Any]:
+    """By what rules this actor may give this verdict, as its event keeps them."""
+    return asked.snapshot(type_version, actor, verdict, _groups(connection, actor, asked))
 
 
 def shown(connection: Connection, actor: Actor, asked: Question) -> dict[str, Any]:

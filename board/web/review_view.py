@@ -103,8 +103,8 @@ def detail(visit: Visit, connection: Any, row: Row, *, raw: bool = False) -> dic
 def _comment(event: Any) -> dict[str, Any]:
     text = hidden.strip(event["note"], hidden.Found())
     by = f"{event['actor_kind']}:{event['actor_name']}"
-    called = bool((event["data"] or {}).get("mentions"))
-    return {"by": by, "at": event["at"], "parts": mentions.parts(text) if called else [(text, False)], "text": text}
+    called = (event["data"] or {}).get("mentions") or ()
+    return {"by": by, "at": event["at"], "parts": mentions.parts(text, called), "text": text}
 
 
 def _not_yours(visit: Visit, document: dict[str, Any]) -> str | None:

@@ -66,9 +66,24 @@ def test_a_long_text_takes_no_time(people: Database) -> None:
 
 
 def test_a_text_in_pieces() -> None:
-    assert parts("请＠sales看 a@b.org") == [("请", False), ("＠sales", True), ("看 a@b.org", False)]
-    assert parts("") == []
-    assert "".join(piece for piece, _ in parts("@a@ ＠b @")) == "@a@ ＠b @"
+    called = ["group:sales", "user:li@example.org"]
+    assert parts("请＠sales看 a@b.org", called) == [("请", False), ("＠sales", True), ("看 a@b.org", False)]
+    assert parts("", called) == []
+    assert "".join(piece for piece, _ in parts("@a@ ＠b @", called)) == "@a@ ＠b @"
+
+
+@pytest.mark.parametrize("text", ["@Li@example.org", "＠LI", "@li.", "@sales-"])
+def test_who_was_called_is_marked(text: str) -> None:
+    assert parts(text, ["group:sales", "user:li@example.org"]) == [(text, True)]
+
+
+@pytest.mark.parametrize("text", ["@wang", "@li@other.org", "@sale", "@example.org"])
+def test_what_named_nobody_stays_text_beside_what_did(text: str) -> None:
+    assert parts(f"{text} @sales", ["group:sales", "user:li@example.org"]) == [
+        (text, False),
+        (" ", False),
+        ("@sales", True),
+    ]
 
 
 def test_a_comment_keeps_whom_it_calls_and_pages_go_back(working_sqlite: OpenWorking) -> None:

@@ -1,15 +1,17 @@
 """Reviews that nobody decides in time: what the type says comes true once, and never against a person's decision."""
 
 import threading
+from datetime import timedelta
 from typing import Any
 
 import pytest
 from sqlalchemy import select, text
 
+from board.db.clock import read_now
 from board.ports import Job, Outcome, Success, UnknownOutcome
 from board.review import overdue
 from board.review.decide import DecisionRefused
-from tests.rig.working import OpenWorking, Probe, WorkingBoard
+from tests.rig.working import LI, OpenWorking, Probe, WorkingBoard
 
 HOUR = 3600.0
 
@@ -211,3 +213,48 @@ def test_one_that_resists_holds_up_no_other(working: OpenWorking, monkeypatch: p
     board.at(HOUR + 1)
     assert look(board) == 1
     assert [board.task(name)["status"] for name in ("T-1", "T-2")] == ["needs_review", "cancelled"]
+
+
+def test_two_leaders_escalate_once(working: OpenWorking) -> None:
+    board = working()
+    reviewed(board)
+    board.stop()
+    board.at(HOUR + 1)
+    start, done = threading.Barrier(2), []
+
+    def leader() -> None:
+        start.wait()
+        done.append(look(board))
+
+    both = [threading.Thread(target=leader) for _ in range(2)]
+    for it in both:
+        it.start()
+    for it in both:
+        it.join()
+    assert sum(done) == 1
+    assert board.kinds().count("review_overdue") == 1
+
+
+def test_what_is_put_aside_comes_back_when_it_is_overdue(working: OpenWorking) -> None:
+    board = working()
+    reviewed(board)
+    board.stop()
+    with board.board.db.write() as tx:
+        later = read_now(tx) + timedelta(days=2)
+        board.board.holding.snooze(tx, board.reviews()[-1]["id"], later, LI, "web")
+    board.at(HOUR + 1)
+    assert look(board) == 1
+    assert board.reviews()[-1]["snoozed_until"] is None
+
+
+def test_a_clock_that_goes_back_says_nothing_twice(working: OpenWorking) -> None:
+    board = working()
+    reviewed(board)
+    board.stop()
+    board.at(HOUR + 1)
+    assert look(board) == 1
+    board.at(10)
+    assert look(board) == 0
+    board.at(HOUR + 2)
+    assert look(board) == 0, "it is due an hour after the word"
+    assert board.kinds().count("review_overdue") == 1

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import threading
+from datetime import timedelta
 from typing import Any
 
 import pytest
 from sqlalchemy import text
 
-from board.review import reminders
+from board.access import groups
+from board.db.clock import read_now
+from board.review import overdue, reminders
 from board.review.decide import Verdict
 from tests.rig.working import LI, OpenWorking, WorkingBoard
 
@@ -54,15 +57,67 @@ def test_the_board_looks_by_itself(working: OpenWorking) -> None:
     assert words(board)[0]["to"] == []
 
 
-def test_whoever_has_taken_it_is_told(working_sqlite: OpenWorking) -> None:
+@pytest.mark.parametrize(("before", "told"), [(60, ["key:li"]), (700, ["sales"])], ids=["has it", "had it once"])
+def test_whoever_has_taken_it_is_told(working_sqlite: OpenWorking, before: float, told: list[str]) -> None:
+    board = working_sqlite()
+    reviewed(board)
+    board.stop()
+    board.at(SOON - before)
+    review = board.reviews()[0]["id"]
+    with board.board.db.write() as tx:
+        groups.add(tx, "sales")
+        board.board.holding.assign(tx, review, "sales", LI, "web")
+        board.board.holding.claim(tx, review, LI, "web", note=None)
+    board.at(SOON + 5)
+    look(board)
+    assert words(board)[0]["to"] == told
+
+
+def test_what_is_put_aside_is_reminded_of_in_its_time(working_sqlite: OpenWorking) -> None:
     board = working_sqlite()
     reviewed(board)
     board.stop()
     with board.board.db.write() as tx:
-        board.board.holding.claim(tx, board.reviews()[0]["id"], LI, "web", note=None)
+        later = read_now(tx) + timedelta(days=2)
+        board.board.holding.snooze(tx, board.reviews()[0]["id"], later, LI, "web")
     board.at(SOON + 5)
-    look(board)
-    assert words(board)[0]["to"] == ["key:li"]
+    assert look(board) == 1
+
+
+def test_after_a_leap_of_the_clock_nobody_hears_that_it_will_be_due(working: OpenWorking) -> None:
+    board = working()
+    reviewed(board)
+    board.stop()
+    board.at(HOUR + 5)
+    assert look(board) == 0
+    assert words(board) == []
+    board.at(SOON + 5)
+    assert look(board) == 0, "the clock goes back: it was looked at"
+    rooms = board.board
+    board.at(HOUR + 5)
+    assert overdue.look(rooms.db, rooms.ledger, rooms.catalogue, rooms.decisions) == 1
+    board.at(HOUR + 5 + SOON + 5)
+    assert look(board) == 1, "it is due anew"
+
+
+def test_one_that_resists_holds_up_no_other(working_sqlite: OpenWorking, monkeypatch: pytest.MonkeyPatch) -> None:
+    board = working_sqlite()
+    reviewed(board)
+    board.submit("T-2")
+    board.wait("T-2", "needs_review")
+    board.stop()
+    broken, whole = board.task("T-1")["id"], board.board.ledger.lock
+
+    def lock(tx: Any, task: int) -> Any:
+        if task == broken:
+            raise ValueError("It cannot be read.")
+        return whole(tx, task)
+
+    monkeypatch.setattr(board.board.ledger, "lock", lock)
+    board.at(SOON + 5)
+    assert look(board) == 1
+    assert words(board) == []
+    assert "review_reminder" in board.kinds("T-2")
 
 
 @pytest.mark.parametrize("due", [{}, {"due": "299s"}], ids=["none", "short"])

@@ -216,6 +216,11 @@ def test_the_rules_of_the_moment_stay_with_the_decision(working: OpenWorking) ->
         "risk": "medium",
         "reviewers": ["sales"],
         "approvals": 2,
+        "given": 2,
         "four_eyes": False,
         "type_version": 1,
+        "role": "operator",
+        "named": "sales",
     }
+    [counted] = [event for event in board.events() if event["kind"] == "approval_given"]
+    assert counted["data"]["policy"] == decided["data"]["policy"] | {"given": 1, "role": "reviewer"}

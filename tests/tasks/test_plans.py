@@ -10,10 +10,11 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from sqlalchemy import event, insert, text, update
+from sqlalchemy import case, event, insert, literal, select, text, update
 
 from board.db.clock import read_now
 from board.db.engine import Database
+from board.db.types import UtcTime
 from board.effects import incoming, listing, scribe, waits
 from board.effects.deliver import Outbox
 from board.effects.listing import Filter
@@ -22,7 +23,7 @@ from board.effects.scribe import Scribe
 from board.queue import ledger_queue
 from board.queue.redis_lines import Place
 from board.queue.wanted import Scope
-from board.review import quality
+from board.review import overdue, quality, reminders
 from board.review import read as inbox
 from board.review.models import reviews
 from board.tasks.ledger import Ledger
@@ -315,3 +316,28 @@ def test_the_inbox_is_read_in_the_order_of_its_index(full: Database) -> None:
         assert "ix_reviews_inbox" in plan, plan
         assert not re.search(r"(Seq Scan on|SCAN) tasks\w*(?! USING)\b", plan), plan
         assert re.search(r"Limit.*\n *->  Index Scan using ix_reviews_inbox|SCAN reviews USING INDEX ix_", plan), plan
+
+
+def test_the_clock_finds_few_among_a_hundred_thousand_open_reviews(full: Database) -> None:
+    """Timers look every second: at what is overdue, and at what is to be reminded of."""
+    with full.write() as tx:
+        now = read_now(tx)
+        # An open review of each task, one in a thousand of them overdue, and another of it that is over.
+        early, late = (literal(now + timedelta(minutes=m), UtcTime()) for m in (-1, 300))
+        due = case((tasks.c.id % 1000 == 0, early), else_=late)
+        remind = case((tasks.c.id % 2 == 0, late))
+        names = ["task", "status", "due_at", "remind_at", "reason", "content_hash", "opened_at", "round", "version"]
+        for status in ("open", "closed"):
+            said = [literal("policy"), literal(""), literal(now, UtcTime()), literal(1), literal(1)]
+            query = select(tasks.c.id, literal(status), due, remind, *said)
+            tx.execute(insert(reviews).from_select(names, query))
+        tx.execute(text("ANALYZE"))
+    with plans(full, "reviews") as found, full.read() as connection:
+        assert len(connection.execute(overdue._due().limit(overdue.AT_ONCE)).all()) == ROWS // 1000
+        assert connection.execute(select(overdue.any_due())).scalar()
+        assert len(connection.execute(reminders._due().limit(reminders.AT_ONCE)).all()) == 0
+        assert not connection.execute(select(reminders.any_due())).scalar()
+    assert len(found) == 4
+    for plan, index in zip(found, ["ix_reviews_open"] * 2 + ["ix_reviews_remind"] * 2, strict=True):
+        assert re.search(rf"(Scan using|USING (COVERING )?INDEX) {index}\b", plan), plan
+        assert not re.search(r"Sort|TEMP B-TREE|Seq Scan|Bitmap", plan), plan

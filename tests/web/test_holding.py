@@ -78,3 +78,20 @@ def test_whom_a_comment_calls_is_marked(site: Site) -> None:
     assert hold(anna, review, "comment", text="请@sales看 <b>a@b.org</b>") == 303
     page = anna.get(f"/reviews/{review}").text
     assert '请<strong class="mention">@sales</strong>看 &lt;b&gt;a@b.org&lt;/b&gt;' in page
+
+
+def test_pages_say_whose_a_task_is_and_whom_an_event_is_for(site: Site) -> None:
+    working = site.working
+    working.type("judge", "echo", owner="sales", review={"when": "always", "due": "1h"})
+    review = site.review()
+    working.at(49 * 60)
+    working.until(lambda: "review_reminder" in working.kinds())
+    working.at(61 * 60)
+    working.until(lambda: "review_overdue" in working.kinds())
+    visitor = site.visitor("reviewer")
+    task = visitor.get("/tasks/T-1").text
+    for name in ("Owner", "Assigned to"):
+        assert f'<dt>{name}</dt><dd class="wrap"><bdi>sales</bdi></dd>' in task
+    for page in (task, visitor.get(f"/reviews/{review}").text):
+        assert "<span>→ <bdi>sales</bdi></span>" in page
+        assert "<span>For:</span><span><bdi>sales</bdi></span>" in page
