@@ -11,7 +11,7 @@ import asyncio
 import logging
 import threading
 import time
-from collections.abc import Callable, Collection, Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 
@@ -19,16 +19,13 @@ from apscheduler.executors.pool import ThreadPoolExecutor as SchedulerThreads
 from apscheduler.schedulers.background import BackgroundScheduler
 from sqlalchemy import select
 
-from board.db.clock import read_now
 from board.db.engine import Database
 from board.effects.deliver import Outbox
 from board.effects.http import Doors
 from board.effects.sender import Sender
 from board.patience import Patience
 from board.ports import CANCELLED
-from board.queue import live
-from board.queue.live import QueueRules
-from board.queue.wanted import Queue, Scope, Wanted
+from board.queue.wanted import Queue
 from board.tasks.ledger import Lease, Ledger
 from board.tasks.models import tasks
 from board.tasks.states import Pool
@@ -36,11 +33,12 @@ from board.upkeep import watch
 from board.upkeep.keeper import Chore, Keeper
 from board.upkeep.watch import Watch
 from board.worker.ahead import Ahead
+from board.worker.claimer import Claimer
 from board.worker.glance import Glance
-from board.worker.holding import Claimed, Holding
+from board.worker.holding import Holding
 from board.worker.holds import Holds
 from board.worker.mailbox import Mailbox
-from board.worker.preparing import Preparer, Read
+from board.worker.preparing import Preparer
 from board.worker.presence import BEAT_SECONDS, Presence
 from board.worker.run import Runner
 from board.worker.slots import Slots
@@ -89,13 +87,9 @@ class Consumer:
         self.name = name
         self.on_lost: Callable[[str], None] = lambda _: None  # told once, when the database is gone for good
         self.looked_at = time.monotonic()  # when work was last asked for, with success
-        self._db, self._ledger, self._queue = db, ledger, queue
-        self._runner = runner
-        self._preparer, self._keeper, self._presence, self._watch = preparer, keeper, presence, watcher
-        self._mailbox = mailbox
-        self._holds = holds
+        self._db, self._ledger, self._runner, self._mailbox = db, ledger, runner, mailbox
+        self._keeper, self._presence, self._watch = keeper, presence, watcher
         self._concurrency, self._lease = concurrency, lease
-        self._zone, self._weights = zone, weights
         self._work_wanted = asyncio.Event()
         self.holding = Holding(runner, Slots(concurrency, reserved_p0), name, self._work_wanted.set)
         # Work on files has slots of its own, so that neither waits for the other; one of them is kept for P0. While one
@@ -105,13 +99,25 @@ class Consumer:
         )
         self._pools = {Pool.BOARD: self.holding, Pool.FILES: self.files}
         mailbox.park = self.holding.park
-        self._weights_now = weights
-        self._rules: QueueRules | None = None  # not read yet: nothing is taken, as it may be paused
         self._rules_seen: Hashable = None
         self._reread_at = 0.0
-        self._beyond: Collection[str] = ()  # types whose handler is not installed here: another worker may have it
-        self._only_types, self._only_lanes = only_types, only_lanes
         self._doors = Doors(allow_private)
+        self._claimer = Claimer(
+            db,
+            queue,
+            preparer,
+            holds,
+            presence,
+            self._pools,
+            self._doors,
+            name=name,
+            lease=lease,
+            weights=weights,
+            zone=zone,
+            only_types=only_types,
+            only_lanes=only_lanes,
+        )
+        self._claimer.wake_in = self._wake_soon
         signs = {chore.what: chore.sign for chore in keeper.chores if chore.sign is not None}
         self._glance = Glance(db, list(self._pools), only_types, only_lanes, signs)
         self._patience = Patience()
@@ -155,6 +161,9 @@ class Consumer:
         if not self._stopping:
             self._loop.call_soon_threadsafe(self._work_wanted.set)
 
+    def _wake_soon(self, seconds: float) -> None:
+        self._loop.call_soon_threadsafe(self._wake_in, seconds)
+
     def _wake_in(self, seconds: float) -> None:
         if self._alarm is not None:
             self._alarm.cancel()
@@ -177,7 +186,7 @@ class Consumer:
         """Pauses or weights were changed: follow now instead of at the next poll."""
 
         def follow() -> None:
-            self._patience.run("read the queue's settings", self._read_rules)
+            self._patience.run("read the queue's settings", self._claimer.read_rules)
             self.wake()
 
         self._soon(follow)
@@ -222,11 +231,12 @@ class Consumer:
         """Begin what there is to do: claims, and chores of which a sign is seen."""
         seen = self._glance.look()
         moment = time.monotonic()
-        if self._rules is None or seen.holds or seen.rules != self._rules_seen or moment >= self._reread_at:
-            if self._patience.run("read the queue's settings", self._read_rules):
+        unread = self._claimer.rules is None or seen.holds or seen.rules != self._rules_seen
+        if unread or moment >= self._reread_at:
+            if self._patience.run("read the queue's settings", self._claimer.read_rules):
                 self._rules_seen, self._reread_at = seen.rules, moment + REREAD_SECONDS
         else:
-            self._weights_now = self._rules.weights_at(seen.moment, self._zone, self._weights)
+            self._claimer.follow_clock(seen.moment)
         if seen.work:
             self.wake()
         else:
@@ -251,14 +261,6 @@ class Consumer:
                 self.on_lost(reason)
 
         self._patience.run("look whether the database is still the same", look)
-
-    def _read_rules(self) -> None:
-        with self._db.read() as connection:
-            rules = live.read(connection)
-            self._beyond = self._preparer.beyond(connection)
-            self._holds.refresh(connection)
-            self._weights_now = rules.weights_at(read_now(connection), self._zone, self._weights)
-        self._rules = rules
 
     def _see_loop(self) -> None:
         self._loop_seen = time.monotonic()
@@ -319,7 +321,7 @@ class Consumer:
             await self._work_wanted.wait()
             self._work_wanted.clear()
             try:
-                while taken := await asyncio.to_thread(self._take_all):
+                while taken := await asyncio.to_thread(self._claimer.take_all):
                     for holding, claimed in taken:
                         await holding.begin(claimed)
                 self.looked_at = time.monotonic()
@@ -327,60 +329,13 @@ class Consumer:
             except Exception as error:
                 self._patience.failed("claim work", error)
 
-    def _take_all(self) -> list[tuple[Holding, list[Claimed]]]:
-        """Claim for the slots of each pool. Empty when there is nothing to begin."""
-        found: list[tuple[Holding, list[Claimed]]] = []
-        for pool, holding in self._pools.items():
-            try:
-                claimed = self._take(pool, holding)
-            except Exception:
-                if not found:
-                    raise
-                break  # what was claimed for the others must begin; the next look meets the same trouble, and tells it
-            if claimed:
-                found.append((holding, claimed))
-        return found
-
-    def _take(self, pool: Pool, holding: Holding) -> list[Claimed]:
-        rules = self._rules
-        alone = any(it.alone is not None for it in self._pools.values())
-        if self._stopping or alone or rules is None or rules.paused or (room := holding.room()) is None:
-            return []
-        read: list[Read | Exception] = []
-        taken = self._queue.claim(
-            Wanted(
-                scope=Scope(
-                    pool,
-                    only_types=self._only_types,
-                    without_types=rules.paused_types,
-                    only_begun={*self._beyond, *self._holds.types},
-                    only_lanes=self._only_lanes,
-                ),
-                slots=room.free,
-                rest=room.rest,
-                ahead=room.ahead,
-                swift=holding.ahead.swift,
-                worker=self.name,
-                lease=self._lease,
-                weights=self._weights_now,
-                busy=any(it.busy for it in self._pools.values()),
-                within=lambda tx, rows: read.extend(self._preparer.read(tx, rows)),
-            )
-        )
-        if taken.again is not None:  # a limit opens by time, and nobody tells
-            self._loop.call_soon_threadsafe(self._wake_in, taken.again)
-        holding.hold(taken.rows, room, alone=taken.alone)
-        for row in taken.rows:
-            self._presence.took(row["lane"])
-        return list(zip(taken.rows, self._preparer.prepare(taken.rows, read, self._doors), strict=True))
-
     # -- on the handlers' loop ----------------------------------------------------------------------------------------
 
     def _run_loop(self) -> None:
         asyncio.set_event_loop(self._loop)
         # Settling and preparing block on the database; as many threads as slots, so that none waits for another.
         self._loop.set_default_executor(ThreadPoolExecutor(max_workers=self._concurrency + self.files.size + 8))
-        self._claimer = self._loop.create_task(self._keep_claiming())
+        self._claiming = self._loop.create_task(self._keep_claiming())
         self._mailer = self._loop.create_task(self._sender.keep_sending())
         self._loop.run_forever()
 
@@ -388,7 +343,7 @@ class Consumer:
         # The last heartbeat, which must last until all is handed back.
         self._loop.run_in_executor(None, self._renew, max(self._lease, 2 * STOP_SECONDS))
         self._work_wanted.set()
-        await self._claimer  # what it has just claimed is begun, and handed back with the rest
+        await self._claiming  # what it has just claimed is begun, and handed back with the rest
         for holding in self._pools.values():
             holding.hand_back_all()
         self._mailer.cancel()

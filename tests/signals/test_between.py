@@ -116,7 +116,7 @@ def test_a_pause_and_its_end_are_followed(pair: Pair) -> None:
     consumer = worker.board.consumer
     assert consumer is not None
     pause(True)
-    until(lambda: consumer._rules is not None and consumer._rules.paused)
+    until(lambda: consumer._claimer.rules is not None and consumer._claimer.rules.paused)
     task = pair.submit()
     pause(False)
     assert asyncio.run(settled(pair.front, task)) == "done"

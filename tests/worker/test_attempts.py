@@ -330,7 +330,7 @@ def test_work_is_left_to_a_worker_that_has_its_handler(working: OpenWorking) -> 
     without = working()
     able = working(Probe(succeed), start=False)
     able.type()
-    without.until(lambda: without.board.consumer is not None and "trial" in without.board.consumer._beyond)
+    without.until(lambda: without.board.consumer is not None and "trial" in without.board.consumer._claimer.beyond)
     able.submit()
     without.type("other", "echo")
     without.submit("T-2", "other")
@@ -349,7 +349,7 @@ def test_a_worker_that_starts_while_the_queue_is_paused_takes_nothing(working: O
     first.start()
     consumer = first.board.consumer
     assert consumer is not None
-    first.until(lambda: consumer._rules is not None and not consumer._work_wanted.is_set())
+    first.until(lambda: consumer._claimer.rules is not None and not consumer._work_wanted.is_set())
     assert first.attempts() == []
     with first.board.db.write() as tx:
         live.change(tx, "user:li", lambda rules: rules.model_copy(update={"paused": False}))

@@ -124,7 +124,7 @@ def test_what_was_claimed_begins_though_the_claim_for_files_fails(
     board = working(light, start=False)
     board.type("light", "probe")
     consumer = board.board.make_consumer()
-    claim = consumer._queue.claim
+    claim = consumer._claimer.queue.claim
     failed: list[str] = []
 
     def fails(wanted: Any) -> Any:
@@ -133,7 +133,7 @@ def test_what_was_claimed_begins_though_the_claim_for_files_fails(
             raise OperationalError("claim", {}, Exception("away"))
         return claim(wanted)
 
-    monkeypatch.setattr(consumer._queue, "claim", fails)
+    monkeypatch.setattr(consumer._claimer.queue, "claim", fails)
     board.submit("L-0", "light")
     consumer.start()
     try:

@@ -60,7 +60,7 @@ def test_the_boards_own_worker(working: OpenWorking, rules: dict[str, Any], foll
     consumer = board.board.consumer
     assert consumer is not None
     change(board, rules)
-    board.until(lambda: consumer._rules is not None and consumer._rules != QueueRules())
+    board.until(lambda: consumer._claimer.rules is not None and consumer._claimer.rules != QueueRules())
     put(board)
     gate.open()
     for name in ("low-0", "low-1", "rush-0", "rush-1"):
