@@ -47,7 +47,8 @@ class Claimer:
         self.beyond: Collection[str] = ()  # types whose handler is not installed here: another worker may have it
         self.queue = queue
         self.wake_in: Callable[[float], None] = lambda _: None  # told when a limit opens by time, and nobody tells
-        self._db, self._preparer, self._holds, self._presence = db, preparer, holds, presence
+        self.holds = holds
+        self._db, self._preparer, self._presence = db, preparer, presence
         self._pools, self._doors = pools, doors
         self._name, self._lease, self._zone = name, lease, zone
         self._weights = self._weights_now = weights
@@ -59,7 +60,7 @@ class Claimer:
         with self._db.read() as connection:
             rules = live.read(connection)
             self.beyond = self._preparer.beyond(connection)
-            self._holds.refresh(connection)
+            self.holds.refresh(connection)
             self._weights_now = rules.weights_at(read_now(connection), self._zone, self._weights)
         self.rules = rules
 
@@ -94,7 +95,7 @@ class Claimer:
                     pool,
                     only_types=self._only_types,
                     without_types=rules.paused_types,
-                    only_begun={*self.beyond, *self._holds.types},
+                    only_begun={*self.beyond, *self.holds.types},
                     only_lanes=self._only_lanes,
                 ),
                 slots=room.free,

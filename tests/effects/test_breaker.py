@@ -108,7 +108,7 @@ def test_tasks_wait_for_a_connection_that_fails_and_go_on_when_it_works(working:
     it.until(lambda: state(it.board.db)["state"] == "open")
     consumer = it.board.consumer
     assert consumer is not None
-    it.until(lambda: "trial" in consumer._holds.types)
+    it.until(lambda: "trial" in consumer._claimer.holds.types)
     it.submit("T-late")
     with it.board.db.read() as connection:
         waits = it.board.waiting.of(connection, [it.task("T-late")])
@@ -134,7 +134,7 @@ def test_the_tokens_of_a_day_are_counted_and_then_nothing_more_begins(working: O
         it.wait(f"T-{number}", "done")
     consumer = it.board.consumer
     assert consumer is not None
-    it.until(lambda: "trial" in consumer._holds.types)
+    it.until(lambda: "trial" in consumer._claimer.holds.types)
     it.submit("T-late")
     with it.board.db.read() as connection:
         [answer] = it.board.waiting.of(connection, [it.task("T-late")]).values()

@@ -56,7 +56,7 @@ class Pair:
         looked.start()
         self._opened.callback(looked.stop)
         # The first looks are over: from now on it only hears.
-        until(lambda: looked.looked_at > 0 and looked._rules is not None)
+        until(lambda: looked.looked_at > 0 and looked._claimer.rules is not None)
         return worker
 
     def submit(self, task_id: str = "T-1", type: str = "trial", **body: Any) -> int:
