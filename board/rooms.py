@@ -33,6 +33,7 @@ from board.files.previews import Previews
 from board.files.storage import open_storage
 from board.notices.alerts import Alerting
 from board.notices.channels import load_notifiers
+from board.notices.digest import Digest
 from board.notices.noting import Noting
 from board.notices.send import Notices
 from board.ports import Closing, ConnectionView, Handler, Notifier, Refused, Storage
@@ -209,6 +210,7 @@ class Board:
             noting=self.noting,
             notices=self.notices,
             alerting=Alerting(self.db, settings.data_dir),
+            digest=Digest(self.db, self.catalogue, settings.digest_at, settings.timezone),
             call_off=Withdrawing(self.db, self.catalogue, self.handlers, settings.private_targets).look,
             rebuild=self.rebuild,
         )

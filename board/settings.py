@@ -9,6 +9,7 @@ import base64
 import ipaddress
 import os
 import re
+from datetime import time
 from pathlib import Path
 from typing import Annotated, Any, Literal
 from zoneinfo import ZoneInfo
@@ -47,6 +48,7 @@ EXAMPLES = {
     "max_upload": "500MB",
     "storage_url": "file: (the data folder), file:///srv/files, or s3://bucket/folder?endpoint=https://s3.example.org",
     "timezone": "Asia/Shanghai",
+    "digest_at": "09:00, or off",
     "lang": "en or zh_CN",
     "report_titles": "true or false",
     "allow_private_targets": "n8n.internal:5678, 10.0.0.0/8",
@@ -101,6 +103,7 @@ class Settings(BaseSettings):
     max_upload: int = 500 * 1024**2
     storage_url: str = Field(default="file:", repr=False)
     timezone: str = "UTC"
+    digest_at: time | None = time(9, 0)
     lang: Literal["en", "zh_CN"] = "en"
     report_titles: bool = True
     allow_private_targets: Annotated[list[str], NoDecode] = []
@@ -113,6 +116,18 @@ class Settings(BaseSettings):
     @classmethod
     def _duration(cls, value: Any) -> float:
         return value if isinstance(value, float) else parse_duration(value)
+
+    @field_validator("digest_at", mode="before")
+    @classmethod
+    def _time_of_day(cls, value: Any) -> time | None:
+        if value is None or isinstance(value, time):
+            return value
+        if str(value).strip() in ("", "off"):
+            return None
+        try:
+            return time.fromisoformat(str(value).strip()).replace(second=0, microsecond=0, tzinfo=None)
+        except ValueError as error:
+            raise ValueError(f"“{value}” is not a time of day") from error
 
     @field_validator("lease")
     @classmethod

@@ -14,6 +14,7 @@ from board.db.engine import Database
 from board.effects import waits, withdrawals
 from board.files.ledger import Files
 from board.notices.alerts import Alerting
+from board.notices.digest import Digest
 from board.notices.gather import any_noted
 from board.notices.noting import Noting
 from board.notices.send import Notices
@@ -62,7 +63,7 @@ class Keeper:
     """The chores of one process.
 
     forget_workers: removes workers that are long gone. call_off: ends what cancelled tasks have left going on outside.
-    noting, notices, alerting: what people are told.
+    noting, notices, alerting, digest: what people are told.
     rebuild: where the queue is in Redis.
     """
 
@@ -85,6 +86,7 @@ class Keeper:
         noting: Noting,
         notices: Notices,
         alerting: Alerting,
+        digest: Digest,
         rebuild: Rebuild | None = None,
     ) -> None:
         self._leader = Leader(db, holder)
@@ -126,6 +128,7 @@ class Keeper:
             ),
             Chore("tell people", notices.look, TOLD_SECONDS, alone=True, sign=or_(any_noted(), any_due_notice())),
             Chore("look at the alerts", alerting.look, ALERT_SECONDS, alone=True),
+            Chore("write the daily digest", digest.look, ALERT_SECONDS, alone=True),
             Chore("forget notices", notices.forget, FORGET_SECONDS, alone=True),
             Chore("forget alerts", alerting.forget, FORGET_SECONDS, alone=True),
             Chore("look at expired forms", lambda: _expired_forms(db, ledger), FORMS_SECONDS, alone=True),

@@ -15,6 +15,7 @@ from board.web import (
     holding,
     inbox,
     link,
+    notices,
     operations,
     ops,
     preferences,
@@ -54,6 +55,7 @@ def install(app: FastAPI) -> None:
         preferences,
         settings,
         subscriptions,
+        notices,
         reference,
     ):
         app.include_router(module.router)

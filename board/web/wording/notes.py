@@ -25,6 +25,7 @@ _NOTES = {
     "name_missing": N_("Give the view a name."),
     "name_too_long": N_("The name of a view may have at most 80 characters."),
     "settings_saved": N_("Your settings were saved."),
+    "route_removed": N_("It is removed; nothing more is told by it."),
     "none_selected": N_("Select at least one task first."),
 }
 _COUNTED = {
