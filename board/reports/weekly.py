@@ -18,6 +18,8 @@ from board.db.clock import read_now
 from board.db.engine import Database
 from board.db.insert import insert_once
 from board.db.pages import DEFAULT_LIMIT, Key, after, page
+from board.effects import subscriptions
+from board.effects.subscriptions import Event
 from board.reports.facts import compared, facts
 from board.reports.models import reports
 from board.reports.weeks import Week, Window
@@ -63,11 +65,17 @@ class Reports:
         return self.keep(week)
 
     def keep(self, week: Week) -> dict[str, Any]:
-        """Write the report of a week that is over, unless it is there, and give what is there then."""
+        """Write the report of a week that is over, unless it is there, and give what is there then.
+
+        Who writes that of the last week tells the subscriptions of it.
+        """
         with self.db.read() as connection:
             made = self._worked_out(connection, week, now := read_now(connection))
         with self.db.write() as tx:
-            insert_once(tx, reports, "week", {"week": str(week), "as_of": now, "figures": made})
+            fresh = insert_once(tx, reports, "week", {"week": str(week), "as_of": now, "figures": made})
+            if fresh is not None and week == self.last_week(tx):
+                data = {"week": str(week), "headline": made["headline"]}
+                subscriptions.note(tx, Event.REPORT_READY, str(week), data=data)
             row = _kept(tx, week)
             assert row is not None
             return _document(row)

@@ -147,6 +147,13 @@ def test_a_review_is_decided(flows: Flows, board: TheBoard) -> None:
     assert board.wait("node:review", "cancelled")["decision"]["reason"] == "No."
 
 
+def test_the_running_week_is_reported(flows: Flows) -> None:
+    week = "={{ $now.toFormat(\"kkkk-'W'WW\") }}"  # as the node proposes it
+    [report] = ran(flows, "node-report", board_node("Report", "report", "get", week=week))
+    assert report["frozen"] is False
+    assert "done" in report["headline"]
+
+
 def subscriptions(n8n: N8n, board: TheBoard) -> list[dict[str, Any]]:
     return [row for row in board.get("/subscriptions")["data"] if row["url"].startswith(n8n.url)]
 

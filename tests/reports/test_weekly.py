@@ -1,5 +1,6 @@
 """A week that is over is written once and stays as it was; a running one is worked out anew."""
 
+import json
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from io import BytesIO
@@ -12,6 +13,7 @@ from sqlalchemy import func, select
 
 from board.access.rights import person_actor
 from board.db.engine import Database
+from board.effects.models import announcements
 from board.reports.models import reports
 from board.reports.sheet import workbook
 from board.reports.weekly import NoSuchReport, Reports, for_eyes_of
@@ -61,6 +63,18 @@ def test_the_leader_writes_the_last_week_once(weekly: Reports, db: Database) -> 
     assert weekly.keep_last() == W48
     assert weekly.keep_last() is None
     assert kept(db) == ["2026-W48"]
+
+
+def test_subscriptions_hear_of_the_last_week_once(weekly: Reports, db: Database) -> None:
+    weekly.of(W47)  # an older one that nobody has asked for yet is no news
+    weekly.of(W48)
+    assert weekly.keep_last() is None
+    with db.read() as connection:
+        [told] = connection.execute(select(announcements)).mappings()
+    assert (told["event"], told["name"]) == ("report.ready", "2026-W48")
+    body = json.loads(told["body"])
+    assert (body["event"], body["task"], body["data"]["week"]) == ("report.ready", None, "2026-W48")
+    assert body["data"]["headline"] == weekly.of(W48)["headline"]
 
 
 def test_of_several_writers_the_first_counts(weekly: Reports, db: Database) -> None:
