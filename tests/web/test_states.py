@@ -39,12 +39,12 @@ def test_a_session_that_ended_is_begun_again_in_place_and_the_draft_is_there(
 def test_what_was_typed_for_a_review_that_is_over_goes_along_to_the_new_one(
     site: Site, address: str, inside: Page
 ) -> None:
-    """A colleague was faster and has sent it back: the draft is kept, and offered for the next round."""
+    """An owner was faster (no hold keeps him out), and has sent it back: the draft is kept for the next round."""
     review = site.review()
     inside.goto(f"{address}/reviews/{review}")
     inside.keyboard.press("r")
     inside.keyboard.type("My careful thoughts")
-    site.visitor("operator", "wang").decide(review, "revise", instruction="Quick word")
+    site.visitor("owner", "wang").decide(review, "revise", instruction="Quick word")
     site.working.until(lambda: len(site.working.reviews()) == 2)
     inside.keyboard.press("Control+Enter")
     expect(inside.locator("[data-refused]")).to_contain_text("wang@example.org sent this back for another round.")
