@@ -249,7 +249,9 @@ class Flow:
 
     def _wait(self, count: int, statuses: Sequence[str], timeout: float) -> list[Execution]:
         def enough() -> list[Execution] | None:
-            found = [one for one in self.executions() if one.status in statuses]
+            # n8n 1 lists those that wait only when it is asked for them.
+            asked = statuses[0] if len(statuses) == 1 else None
+            found = [one for one in self.executions(asked) if one.status in statuses]
             return found if len(found) >= count else None
 
         return wait_until(enough, f"{count} executions are {' or '.join(statuses)}", timeout)

@@ -84,7 +84,7 @@ def test_too_early_it_is_called_again_until_it_waits(ask: Ask) -> None:
     assert execution.output("Wait")[0]["body"]["event"] == "task.action"
     assert task["retry_count"] == 0
     assert asked.operation["status"] == "confirmed"
-    early = [it for it in asked.operation["deliveries"] if it["http_status"] == (500 if OLD else 409)]
+    early = [it for it in asked.operation["deliveries"] if it["http_status"] in (409, 500)]  # n8n 1 has both
     assert early, asked.operation["deliveries"]
 
 

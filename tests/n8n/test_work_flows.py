@@ -11,9 +11,10 @@ import pytest
 
 from tests.n8n.board import TheBoard
 from tests.n8n.conftest import SECRET
-from tests.n8n.server import Flows, N8n, node, sample, wait_until
+from tests.n8n.server import OLD, Flows, N8n, node, sample, wait_until
 from tests.rig.receiver import Receiver, Reply
 
+PUBLISHES = pytest.mark.skipif(OLD, reason="the Crypto node of 1.x has no credential for the secret")
 LINES = [{"amount": 100.0}, {"amount": 19.0}]
 
 
@@ -106,6 +107,7 @@ def test_n8n_is_killed_in_the_middle_and_the_task_is_done_once(
     assert board.kinds("killed-1").count("created") == 1
 
 
+@PUBLISHES
 def test_a_post_goes_out_after_the_approval_and_its_number_comes_back(
     flows: Flows, board: TheBoard, receiver: Receiver
 ) -> None:
@@ -126,6 +128,7 @@ def test_a_post_goes_out_after_the_approval_and_its_number_comes_back(
     assert request.headers["idempotency-key"].startswith("msg_")
 
 
+@PUBLISHES
 def test_the_signature_is_that_over_the_raw_bytes(flows: Flows, board: TheBoard, receiver: Receiver) -> None:
     receiver.default = answers(201, {"id": "post-78"})
     flow = flows.sample("publish-after-approval", board=board.url, website=receiver.url)
@@ -136,6 +139,7 @@ def test_the_signature_is_that_over_the_raw_bytes(flows: Flows, board: TheBoard,
     assert flow.post("board-publish", content=raw + b" ", headers=headers).status_code == 401
 
 
+@PUBLISHES
 def test_a_website_that_refuses_fails_the_task_with_its_words(
     flows: Flows, board: TheBoard, receiver: Receiver
 ) -> None:
