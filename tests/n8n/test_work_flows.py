@@ -107,6 +107,27 @@ def test_n8n_is_killed_in_the_middle_and_the_task_is_done_once(
     assert board.kinds("killed-1").count("created") == 1
 
 
+def test_a_task_that_is_cancelled_meanwhile_is_given_back(flows: Flows, board: TheBoard, receiver: Receiver) -> None:
+    """Two tasks in one loop: while n8n works on one of them the other is cancelled."""
+    receiver.default = Reply(hang=True)
+    submit(board, "off-1", lines=LINES)
+    submit(board, "off-2", lines=LINES)
+    flow = flows.add(worker(board, lease=600, hangs_at=receiver.url))
+    receiver.wait_for(1, timeout=30)
+    flow.deactivate()
+    board.wait("off-2", "running")
+    board.post("/tasks/off-2/cancel").raise_for_status()
+    receiver.close()  # the work on the first one ends, with an error
+    board.wait("off-2", "cancelled")
+
+    def given_back() -> list[dict[str, Any]]:
+        return [item for one in flow.executions() if "Give back" in one.ran for item in one.output("Give back")]
+
+    [item] = wait_until(given_back, "n8n has given the task back")
+    assert (item["task_id"], item["status"]) == ("off-2", "cancelled")
+    board.post("/tasks/off-1/cancel")
+
+
 @PUBLISHES
 def test_a_post_goes_out_after_the_approval_and_its_number_comes_back(
     flows: Flows, board: TheBoard, receiver: Receiver
