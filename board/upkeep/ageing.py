@@ -14,6 +14,7 @@ from board.tasks.history import TIMER, event_row
 from board.tasks.ledger import Ledger
 from board.tasks.models import DEADLINE_OPEN, HELD, HURRIES, READY, WAITING, task_events, tasks
 from board.tasks.states import RANK_FIRST, RANK_USUAL, Pool
+from board.tasks.view import time
 
 # Lanes from which tasks rise, the upper one first, so that no task rises twice in one sweep. Not P1: P0 is for outages
 # and complaints and must stay empty but for them.
@@ -57,11 +58,14 @@ def hurry(db: Database, ledger: Ledger) -> int:
 
 
 def mark_missed(
-    db: Database, ledger: Ledger, missed: Callable[[Connection, Sequence[RowMapping]], None] = lambda _tx, _rows: None
+    db: Database,
+    ledger: Ledger,
+    missed: Callable[[Connection, Sequence[RowMapping]], None] = lambda _tx, _rows: None,
+    owner: Callable[[Connection, str, int], str | None] = lambda _tx, _type, _version: None,
 ) -> int:
     """Mark tasks whose deadline has passed before they ended. Nothing else changes. Returns how many.
 
-    missed: is told of them in the same transaction.
+    missed: is told of them in the same transaction. owner: of a version of a type, for the event of its tasks.
     """
     late = select(tasks).where(DEADLINE_OPEN, tasks.c.deadline_at <= now()).limit(BATCH)
     if not _any(db, late):
@@ -70,7 +74,11 @@ def mark_missed(
         rows = _locked_rows(tx, late)
         ledger.tell_before(tx, rows)
         ids = [row["id"] for row in rows]
-        marked = _change(tx, ids, "deadline_missed", None, {"deadline_missed": True})
+
+        def said(row: RowMapping) -> dict[str, Any]:
+            return {"deadline_at": time(row["deadline_at"]), "owner": owner(tx, row["type"], row["type_version"])}
+
+        marked = _change(tx, ids, "deadline_missed", said, {"deadline_missed": True})
         missed(tx, marked)
         return len(marked)
 
@@ -119,7 +127,7 @@ def _lift(tx: Connection, ledger: Ledger, ids: Sequence[int], kind: str, lane: i
     """Write where they stand from now on, with one event each."""
     to = columns.get("lane", lane)
     data = {"from": f"P{lane}", "to": f"P{to}"} | ({} if to != lane else {"first": True})
-    rows = _change(tx, ids, kind, data, {"lane_since": now(), **columns})
+    rows = _change(tx, ids, kind, lambda _row: data, {"lane_since": now(), **columns})
     ledger.tell_places(tx, rows)
     return len(rows)
 
@@ -135,9 +143,13 @@ def _locked_rows(tx: Connection, found: Select[Any]) -> Sequence[RowMapping]:
 
 
 def _change(
-    tx: Connection, ids: Sequence[int], kind: str, data: dict[str, Any] | None, columns: dict[str, Any]
+    tx: Connection,
+    ids: Sequence[int],
+    kind: str,
+    data: Callable[[RowMapping], dict[str, Any]],
+    columns: dict[str, Any],
 ) -> Sequence[RowMapping]:
-    """Write columns to these tasks, with one event each."""
+    """Write columns to these tasks, with one event each. data: of the event of a task."""
     if not ids:
         return []
     statement = (
@@ -147,5 +159,5 @@ def _change(
         .returning(tasks)
     )
     rows = list(tx.execute(statement).mappings())
-    tx.execute(insert(task_events), [event_row(row, kind, TIMER, data=data) for row in rows])
+    tx.execute(insert(task_events), [event_row(row, kind, TIMER, data=data(row)) for row in rows])
     return rows

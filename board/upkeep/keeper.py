@@ -115,7 +115,7 @@ class Keeper:
             Chore("age waiting tasks", lambda: ageing.age(db, ledger, ageing_after), AGEING_SECONDS, alone=True),
             Chore(
                 "look at deadlines",
-                lambda: (ageing.hurry(db, ledger), ageing.mark_missed(db, ledger, noting.missed)),
+                lambda: (ageing.hurry(db, ledger), ageing.mark_missed(db, ledger, noting.missed, catalogue.owner)),
                 AGEING_SECONDS,
                 alone=True,
             ),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from board.access import groups, users
 from board.access.rights import Role
 from board.catalogue.apply import BadCatalogue
+from board.db.clock import read_now
 from board.ports import Cause, ErrorClass, Failure, Job, Outcome, Success, UnknownOutcome
 from board.review import overdue
 from board.tasks.history import TIMER
@@ -112,6 +114,22 @@ def test_without_an_owner_every_owner_of_the_board_is_named(working: OpenWorking
     [event] = [event for event in board.events() if event["kind"] == "review_overdue"]
     assert event["data"]["to"] == ["a@example.org", "b@example.org"]
     assert board.task()["assignee"] is None
+
+
+def test_a_missed_deadline_names_the_owner(working: OpenWorking) -> None:
+    board = working(start=False)
+    board.type(use="echo", owner="sales")
+    with board.board.db.read() as connection:
+        deadline = (read_now(connection) + timedelta(seconds=60)).isoformat()
+    board.submit(deadline_at=deadline)
+    board.at(61)
+    keeper = board.board.make_consumer()._keeper
+    [chore] = [chore for chore in keeper.chores if chore.what == "look at deadlines"]
+    keeper.do(keeper.chores[0])
+    keeper.do(chore)
+    [event] = [event for event in board.events() if event["kind"] == "deadline_missed"]
+    assert event["data"]["owner"] == "sales"
+    assert datetime.fromisoformat(event["data"]["deadline_at"]) == board.task()["deadline_at"]
 
 
 def look(board: WorkingBoard) -> None:

@@ -107,7 +107,8 @@ def test_a_missed_deadline_is_marked_once_and_changes_nothing_else(db: Database)
         rows = {row.task_id: row for row in connection.execute(select(tasks))}
     assert (rows["late"].deadline_missed, rows["late"].status, rows["late"].lane) == (True, "pending", 2)
     assert (rows["in time"].deadline_missed, rows["ended"].deadline_missed) == (False, False)
-    assert len(events(db, "deadline_missed")) == 1
+    [said] = events(db, "deadline_missed")
+    assert said["data"] == {"deadline_at": rows["late"].deadline_at.isoformat().replace("+00:00", "Z"), "owner": None}
 
 
 def test_who_waits_long_in_p1_or_p0_comes_first_there_but_only_where_others_do(db: Database) -> None:
