@@ -12,8 +12,7 @@ from sqlalchemy import Connection, RowMapping, delete, insert, select, update
 from board.db.clock import read_now
 from board.db.engine import Database
 from board.db.locks import Turn, wait_for_turn
-from board.effects.models import announcements
-from board.effects.scribe import envelope
+from board.effects import subscriptions
 from board.effects.subscriptions import Event
 from board.notices import figures, noting, rules
 from board.notices.kinds import Kind
@@ -73,7 +72,7 @@ def _holds(tx: Connection, rule: Rule, scope: str, value: float, row: RowMapping
     opened = {"opened_at": moment, "value": value, "threshold": rule.threshold, "told": told}
     row = tx.execute(update(alerts).where(alerts.c.id == row["id"]).values(**opened).returning(alerts)).mappings().one()
     if told:
-        _tell(tx, row, "open", moment)
+        _tell(tx, row, "open")
 
 
 def _over(tx: Connection, row: RowMapping, value: float, moment: datetime) -> None:
@@ -83,7 +82,7 @@ def _over(tx: Connection, row: RowMapping, value: float, moment: datetime) -> No
     closed = update(alerts).where(alerts.c.id == row["id"]).values(closed_at=moment).returning(alerts)
     row = tx.execute(closed).mappings().one()
     if row["told"]:
-        _tell(tx, row, "closed", moment)
+        _tell(tx, row, "closed")
 
 
 def _rang_lately(tx: Connection, rule: Rule, scope: str, moment: datetime) -> bool:
@@ -96,20 +95,13 @@ def _rang_lately(tx: Connection, rule: Rule, scope: str, moment: datetime) -> bo
     return tx.execute(query.limit(1)).first() is not None
 
 
-def _tell(tx: Connection, row: RowMapping, state: str, moment: datetime) -> None:
+def _tell(tx: Connection, row: RowMapping, state: str) -> None:
     """To people by their routes, and to programs by their subscriptions to queue.alert."""
     data = {name: row[name] for name in ("rule", "scope", "value", "threshold")} | {"state": state}
-    noting.note(tx, Kind.ALERT, f"alert:{row['id']}:{state}", data)
-    seq = 1 if state == "open" else 2
-    tx.execute(
-        insert(announcements).values(
-            event=Event.QUEUE_ALERT,
-            name=f"{row['id']}:{state}",
-            body=envelope(Event.QUEUE_ALERT, seq, None, shown_time(moment), alert=document(row)).decode(),
-            at=moment,
-            due_at=moment,
-        )
-    )
+    if Kind.ALERT in noting.wanted(tx):
+        noting.note(tx, Kind.ALERT, f"alert:{row['id']}:{state}", data)
+    if Event.QUEUE_ALERT in subscriptions.Wanted().events(tx):
+        subscriptions.note(tx, Event.QUEUE_ALERT, f"{row['id']}:{state}", data=document(row))
 
 
 def history(connection: Connection, *, only_open: bool = False) -> list[dict[str, Any]]:

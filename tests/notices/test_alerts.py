@@ -6,15 +6,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import delete, insert, select, update
+from sqlalchemy import delete, event, insert, select, update
 
 from board.access.rights import key_actor
 from board.db.clock import now
 from board.db.engine import Database
-from board.effects.models import announcements, breakers
+from board.effects.models import announcements, breakers, subscriptions
 from board.notices import alerts, figures, rules
 from board.notices.models import alerts as table
-from board.notices.models import noted
+from board.notices.models import noted, routes
 from board.notices.rules import NoSuchRule, RuleEdit
 from board.tasks.ledger import Ledger
 from board.tasks.models import tasks
@@ -24,6 +24,26 @@ from tests.heart import create
 DEEP: list[figures.Figure] = [("queue_depth", "", 301.0)]
 SHUT: list[figures.Figure] = [("circuit_open", "dify", 1.0)]
 ROOT = key_actor("root", ["admin"])
+
+
+@pytest.fixture(autouse=True)
+def somebody_listens(db: Database) -> None:
+    """A person and a program that want to hear of alerts."""
+    with db.write() as tx:
+        route = {"audience": "*", "about": ["alert"], "connection": "team", "address": "", "zone": "UTC", "lang": "en"}
+        tx.execute(insert(routes).values(owner="key:root", created_at=now(), **route))
+        hook = {"id": "s1", "fingerprint": "f", "url": "https://x.example", "events": ["queue.alert"], "secret": ""}
+        tx.execute(insert(subscriptions).values(owner="key:root", created_at=now(), **hook))
+
+
+def test_nothing_is_noted_where_nobody_listens(db: Database) -> None:
+    with db.write() as tx:
+        tx.execute(delete(routes))
+        tx.execute(delete(subscriptions))
+        alerts.evaluate(tx, SHUT)
+        assert tx.execute(select(noted)).all() == []
+        assert tx.execute(select(announcements)).all() == []
+        assert len(alerts.history(tx)) == 1
 
 
 def look(db: Database, found: list[figures.Figure]) -> list[tuple[str, str]]:
@@ -129,3 +149,29 @@ def test_the_figures_are_those_of_the_board(db: Database, at: Any, tmp_path: Pat
     assert measured(db, tmp_path)["no_claim", ""] < 60
     at(4000)
     assert measured(db, tmp_path)["failed_rate", ""] == 0
+
+
+def test_the_figures_read_only_what_waits_or_failed(db: Database) -> None:
+    """A million finished ones cost nothing: tasks are found by where they stand."""
+    if not db.is_sqlite:
+        pytest.skip("an empty PostgreSQL reads whole tables, whatever its indexes; SQLite plans by their shape")
+    seen: list[str] = []
+
+    def hear(_c: Any, _cursor: Any, statement: str, parameters: Any, *_: Any) -> None:
+        seen.append(statement)
+
+    with db.read() as connection:
+        event.listen(connection, "before_cursor_execute", hear)
+        figures.measure(connection, Path("."))
+        event.remove(connection, "before_cursor_execute", hear)
+        found = [it for it in seen if "FROM tasks" in it]
+        assert len(found) == 2
+        for statement in found:
+            plan = connection.exec_driver_sql("EXPLAIN QUERY PLAN " + statement, _any(statement)).all()
+            said = " ".join(str(row[3]) for row in plan)
+            by_status = "ix_tasks_status_created (status=?" in said  # as good, while there is not much
+            assert "ix_tasks_failed" in said or "ix_tasks_ready" in said or by_status, said
+
+
+def _any(statement: str) -> tuple[Any, ...]:
+    return (0,) * statement.count("?")
