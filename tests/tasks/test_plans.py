@@ -25,6 +25,7 @@ from board.queue.redis_lines import Place
 from board.queue.wanted import Scope
 from board.review import overdue, quality, reminders
 from board.review import read as inbox
+from board.review.filters import Wanted
 from board.review.models import reviews
 from board.tasks.ledger import Ledger
 from board.tasks.models import task_data, tasks
@@ -341,3 +342,8 @@ def test_the_clock_finds_few_among_a_hundred_thousand_open_reviews(full: Databas
     for plan, index in zip(found, ["ix_reviews_open"] * 2 + ["ix_reviews_remind"] * 2, strict=True):
         assert re.search(rf"(Scan using|USING (COVERING )?INDEX) {index}\b", plan), plan
         assert not re.search(r"Sort|TEMP B-TREE|Seq Scan|Bitmap", plan), plan
+    with plans(full, "risk_order") as found, full.read() as connection:
+        inbox.inbox(connection, wanted=Wanted(due="overdue"), limit=200)
+        inbox.inbox(connection, wanted=Wanted(due=now + timedelta(hours=1)), limit=200)
+    for plan in found:  # no page reads those that are due later, though it does not get full
+        assert re.search(r"Index Cond: .*\bdue_|INDEX ix_reviews_\w+ \(due_\w+<", plan), plan
