@@ -166,7 +166,8 @@ class Board:
     def notices(self) -> Notices:
         """What tells people."""
         settings = self.settings
-        return Notices(self.db, self.catalogue, self.notifiers, settings.private_targets, settings.public_url)
+        allow, url = settings.private_targets, settings.public_url
+        return Notices(self.db, self.catalogue, self.notifiers, allow, url, self.review_links)
 
     @property
     def archive(self) -> Archive:

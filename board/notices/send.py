@@ -17,6 +17,8 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, RowMapping, Select, and_, delete, func, or_, select, update
 
+from board.access import users
+from board.access.errors import AccessError
 from board.catalogue.models import connections
 from board.catalogue.store import Catalogue
 from board.db.clock import now, read_now
@@ -25,6 +27,7 @@ from board.db.locks import Turn, wait_for_turn
 from board.effects.http import Doors
 from board.logs import first_line
 from board.notices import gather, wording
+from board.notices.kinds import OF_REVIEWS
 from board.notices.models import SENDING, WAITING, notices, routes
 from board.ports import (
     Cause,
@@ -37,6 +40,9 @@ from board.ports import (
     Told,
     UnknownOutcome,
 )
+from board.review.links import Links
+from board.review.policy import NotEligible
+from board.review.verdict import DecisionRefused
 
 log = logging.getLogger(__name__)
 
@@ -68,9 +74,10 @@ class Notices:
         notifiers: Mapping[str, Notifier],
         allow: Sequence[str],
         public_url: str,
+        links: Links,
     ) -> None:
         self._db, self._catalogue, self._notifiers = db, catalogue, notifiers
-        self._allow, self._public_url = allow, public_url
+        self._allow, self._public_url, self._links = allow, public_url, links
 
     def look(self) -> int:
         """Write out what was noted and send what is due; how many messages were sent. Blocks; for a thread."""
@@ -141,7 +148,26 @@ class Notices:
         ).mappings()
         told = sorted(rows, key=lambda row: int(row["id"]))
         tx.execute(update(routes).where(routes.c.id == route["id"]).values(told_at=moment))
-        return Due(wording.compose(name, told, route, self._public_url), told, notifier, connection)
+        link = self._link(tx, route, told)
+        return Due(wording.compose(name, told, route, self._public_url, link), told, notifier, connection)
+
+    def _link(self, tx: Connection, route: RowMapping, told: Sequence[RowMapping]) -> str | None:
+        """A review opens without a sign-in for the one person whose own mailbox it is sent to, if that person may
+        decide it. It only shows; nothing is decided by opening it."""
+        review = told[0]["data"].get("review")
+        if len(told) > 1 or told[0]["kind"] not in OF_REVIEWS or review is None:
+            return None
+        person = users.find_by_email(tx, route["address"]) if route["address"] == route["audience"] else None
+        if person is None:
+            return None
+        try:
+            return self._links.issue(tx, review, person.id).url
+        except (
+            DecisionRefused,
+            NotEligible,
+            AccessError,
+        ):  # decided meanwhile, or not for this person
+            return None
 
     @staticmethod
     def _find_lost(tx: Connection) -> None:

@@ -34,8 +34,8 @@ KINDS = {
 }
 
 
-def compose(message: str, rows: Sequence[Row], route: Row, public_url: str) -> Message:
-    """rows: of `notices`, at least one, in their order."""
+def compose(message: str, rows: Sequence[Row], route: Row, public_url: str, link: str | None = None) -> Message:
+    """rows: of `notices`, at least one, in their order. link: where it leads in place of its usual page."""
     words = translations(route["lang"])
     _ = words.gettext
     counted = Counter(row["kind"] for row in rows)
@@ -52,7 +52,7 @@ def compose(message: str, rows: Sequence[Row], route: Row, public_url: str) -> M
         id=message,
         title=f"{NAME}: {title}",
         text="\n".join(lines),
-        link=public_url.rstrip("/") + path,
+        link=link or public_url.rstrip("/") + path,
         label=label,
         to=route["address"],
         event="queue.alert" if set(counted) == {Kind.ALERT} else "notice",

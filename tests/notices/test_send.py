@@ -12,6 +12,7 @@ from sqlalchemy import RowMapping, insert, select
 from board.access import groups, users
 from board.access.rights import key_actor
 from board.notices import noting, routing
+from board.notices.gather import gather_some
 from board.notices.models import noted, notices, routes
 from board.notices.routing import RouteIn, quiet_until
 from tests.rig.receiver import Receiver, Reply
@@ -119,8 +120,6 @@ def test_a_message_whose_process_died_is_not_sent_again_but_to_a_webhook(
     route(board, receiver, "p0_arrived", kind=kind)
     urgent(board, "T-1")
     with board.board.db.write() as tx:
-        from board.notices.gather import gather_some
-
         gather_some(tx, board.board.catalogue)
     with board.board.db.write() as tx:
         assert len(board.board.notices._take(tx)) == 1  # and here it dies
@@ -237,3 +236,29 @@ def test_in_quiet_hours_nothing_is_sent(working: OpenWorking, receiver: Receiver
     with board.board.db.write() as tx:
         tx.execute(routes.update().where(routes.c.id == made).values(quiet_from=None))
     assert board.board.notices.look() == 1
+
+
+def test_a_review_in_ones_own_mailbox_opens_without_a_sign_in_where_one_may_decide(
+    working: OpenWorking,
+) -> None:
+    board = working(start=False)
+    post = {"name": "post", "kind": "mail", "url": "smtps://mail.example.org", "sender": "board@example.org"}
+    board.type("ask", use="none")
+    board.submit("T-1", type="ask")
+    board.start()
+    board.wait("T-1", "needs_review")
+    board.stop()
+    board.apply(connections=[post])
+    with board.board.db.write() as tx:
+        users.add(tx, "li@example.org", "reviewer")
+        users.add(tx, "guest@example.org", "viewer")
+        for name in ("li@example.org", "guest@example.org"):
+            wish = RouteIn.model_validate({"audience": name, "about": ["review_asked"], "connection": "post"})
+            routing.make(tx, wish, ROOT, board.board.notifiers, zone="UTC", lang="en")
+        board.board.noting.of_tasks(tx, [(noting.Kind.REVIEW_ASKED, board.task("T-1"))])
+        gather_some(tx, board.board.catalogue)
+    with board.board.db.write() as tx:
+        due = board.board.notices._take(tx)
+    by_person = {it.message.to: it.message.link for it in due}
+    assert "/r/" in by_person["li@example.org"]
+    assert "/reviews/" in by_person["guest@example.org"]
